@@ -1,0 +1,412 @@
+//===- NNOps.td - nn operations ----------------------------*- tablegen -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_DIALECT_NN_NNOPS_TD
+#define RONDO_DIALECT_NN_NNOPS_TD
+
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "rondo/Dialect/NN/NNAttrs.td"
+include "rondo/Dialect/NN/NNDialect.td"
+include "rondo/Dialect/NN/NNInterfaces.td"
+
+def NN_FloatType : AnyTypeOf<[F32, BF16, F16, F64]>;
+def NN_ElementType : AnyTypeOf<[F32, BF16, F16, F64, I64, I32, I1]>;
+def NN_Tensor : StaticShapeTensorOf<[NN_ElementType]>;
+def NN_FloatTensor : StaticShapeTensorOf<[NN_FloatType]>;
+def NN_NumberTensor : StaticShapeTensorOf<[F32, BF16, F16, F64, I64, I32]>;
+def NN_IndexTensor : StaticShapeTensorOf<[I64, I32]>;
+def NN_BoolTensor : StaticShapeTensorOf<[I1]>;
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, traits # [
+        Pure, DeclareOpInterfaceMethods<NN_CostOp>,
+        DeclareOpInterfaceMethods<NN_EvaluableOp>]>;
+
+//===----------------------------------------------------------------------===//
+// Parameters and constants
+//===----------------------------------------------------------------------===//
+
+def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
+  let summary = "A stored tensor: weight, frozen table or buffer";
+  let description = [{
+    A module-level symbol. Created by import, never removed before `program`. The symbol name is the ONNX
+    initializer's name; `source` the name the user's framework gave it (null: the same), `trainable`
+    whether it gets a gradient; `stored` where its bytes are, or `value` for a table the compiler folded
+    (never trainable). `transposed` says that the source parameter is the transpose of the stored one.
+    `copies` lists initializers that held the same tensor (tied weights).
+
+    ```mlir
+    nn.parameter @"m.norm.weight" trainable : tensor<32xf32> {stored = #nn.stored<"", 1024, 128>}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
+                       UnitAttr:$trainable, OptionalAttr<NN_StoredAttr>:$stored,
+                       OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrAttr>:$source,
+                       UnitAttr:$transposed, OptionalAttr<StrArrayAttr>:$copies);
+  let assemblyFormat = "$sym_name (`trainable` $trainable^)? `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def NN_ReadOp : NN_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value of a parameter";
+  let description = [{
+    Only in the loss function between `import` and `layers`, which turns it into a layer's operand.
+
+    ```mlir
+    %w = nn.read @"m.norm.weight" : tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$parameter);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$parameter `:` type($result) attr-dict";
+}
+
+def NN_ConstantOp : NN_Op<"constant", [ConstantLike, InferTypeOpAdaptor]> {
+  let summary = "A constant tensor";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+  let hasFolder = 1;
+}
+
+def NN_IotaOp : NN_Op<"iota"> {
+  let summary = "The index along one axis: result[.., i, ..] = start + step * i";
+  let description = [{
+    Kept symbolic: a mask made of iota comparisons is recognised, never evaluated.
+
+    ```mlir
+    %i = nn.iota 0 {start = 0 : i64, step = 1 : i64} : tensor<4096xi64>
+    ```
+  }];
+  let arguments = (ins I64Attr:$axis, DefaultValuedAttr<I64Attr, "0">:$start, DefaultValuedAttr<I64Attr, "1">:$step);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+class NN_UnaryOp<string mnemonic, string what, Type type, list<Trait> traits = []>
+    : NN_Op<mnemonic, traits # [SameOperandsAndResultType]> {
+  let summary = what;
+  let arguments = (ins type:$operand);
+  let results = (outs type:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+}
+class NN_FloatUnaryOp<string mnemonic, string what, list<Trait> traits = []>
+    : NN_UnaryOp<mnemonic, what, NN_FloatTensor, traits # [DeclareOpInterfaceMethods<NN_DifferentiableOp>]>;
+
+def NN_NegOp : NN_UnaryOp<"neg", "-x", NN_NumberTensor, [DeclareOpInterfaceMethods<NN_DifferentiableOp>]>;
+def NN_AbsOp : NN_UnaryOp<"abs", "|x|; derivative 0 at 0", NN_NumberTensor, [DeclareOpInterfaceMethods<NN_DifferentiableOp>]>;
+def NN_ExpOp : NN_FloatUnaryOp<"exp", "e^x">;
+def NN_LogOp : NN_FloatUnaryOp<"log", "natural logarithm">;
+def NN_SqrtOp : NN_FloatUnaryOp<"sqrt", "square root">;
+def NN_RsqrtOp : NN_FloatUnaryOp<"rsqrt", "1 / sqrt(x)">;
+def NN_ReciprocalOp : NN_FloatUnaryOp<"reciprocal", "1 / x">;
+def NN_TanhOp : NN_FloatUnaryOp<"tanh", "hyperbolic tangent">;
+def NN_SigmoidOp : NN_FloatUnaryOp<"sigmoid", "1 / (1 + e^-x)">;
+def NN_ErfOp : NN_FloatUnaryOp<"erf", "error function">;
+def NN_SinOp : NN_FloatUnaryOp<"sin", "sine">;
+def NN_CosOp : NN_FloatUnaryOp<"cos", "cosine">;
+def NN_ReluOp : NN_FloatUnaryOp<"relu", "max(x, 0); derivative 0 at 0">;
+def NN_NotOp : NN_UnaryOp<"not", "logical negation", NN_BoolTensor>;
+
+def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let description = [{ Raised from `mul(x, sigmoid(x))`; computed in f32 and rounded once. }];
+}
+
+def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let description = [{ 0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20). }];
+  let arguments = (ins NN_FloatTensor:$operand, UnitAttr:$tanh);
+  let assemblyFormat = "(`tanh` $tanh^)? $operand attr-dict `:` type($result)";
+}
+
+def NN_IsNanOp : NN_Op<"is_nan", [InferTypeOpAdaptor]> {
+  let summary = "Whether each element is NaN";
+  let arguments = (ins NN_FloatTensor:$operand);
+  let results = (outs NN_BoolTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
+class NN_BinaryOp<string mnemonic, string what, Type type, list<Trait> traits = []>
+    : NN_Op<mnemonic, traits # [SameOperandsAndResultType]> {
+  let summary = what;
+  let arguments = (ins type:$lhs, type:$rhs);
+  let results = (outs type:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+class NN_ArithmeticOp<string mnemonic, string what, list<Trait> traits = []>
+    : NN_BinaryOp<mnemonic, what, NN_NumberTensor, traits # [DeclareOpInterfaceMethods<NN_DifferentiableOp>]>;
+
+def NN_AddOp : NN_ArithmeticOp<"add", "x + y", [Commutative]>;
+def NN_SubOp : NN_ArithmeticOp<"sub", "x - y">;
+def NN_MulOp : NN_ArithmeticOp<"mul", "x * y", [Commutative]>;
+def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero">;
+def NN_PowOp : NN_ArithmeticOp<"pow", "x to the power y; differentiable in x (and in y where x > 0)">;
+def NN_MaximumOp : NN_ArithmeticOp<"maximum", "the larger; NaN if either is; ties give the cotangent to x">;
+def NN_MinimumOp : NN_ArithmeticOp<"minimum", "the smaller; NaN if either is; ties give the cotangent to x">;
+def NN_AndOp : NN_BinaryOp<"and", "logical and", NN_BoolTensor, [Commutative]>;
+def NN_OrOp : NN_BinaryOp<"or", "logical or", NN_BoolTensor, [Commutative]>;
+
+def NN_CompareOp : NN_Op<"compare", [SameTypeOperands, InferTypeOpAdaptor]> {
+  let summary = "Elementwise comparison (ordered, except `ne`)";
+  let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
+  let results = (outs NN_BoolTensor:$result);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
+}
+
+def NN_SelectOp : NN_Op<"select", [AllTypesMatch<["on_true", "on_false", "result"]>,
+                                   DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "condition ? on_true : on_false";
+  let description = [{
+    The derivative selects too: the branch not taken gets an exact 0, never 0 * NaN.
+  }];
+  let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$on_true, NN_Tensor:$on_false);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` type($condition) `,` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_CastOp : NN_Op<"cast", [DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Conversion of the element type";
+  let description = [{ Rounds to nearest even; float to integer truncates; to i1: x != 0. }];
+  let arguments = (ins NN_Tensor:$operand);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Data movement
+//===----------------------------------------------------------------------===//
+
+class NN_MovementOp<string mnemonic, list<Trait> traits = []>
+    : NN_Op<mnemonic, traits # [DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let arguments = (ins NN_Tensor:$operand);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ReshapeOp : NN_MovementOp<"reshape"> {
+  let summary = "Same elements in row-major order, another shape";
+  let hasFolder = 1;
+}
+
+def NN_BroadcastOp : NN_MovementOp<"broadcast"> {
+  let summary = "NumPy broadcasting to the result's shape";
+  let description = [{ Shapes align at the last axis; missing axes and axes of extent 1 are repeated. }];
+  let hasFolder = 1;
+}
+
+def NN_TransposeOp : NN_MovementOp<"transpose"> {
+  let summary = "Permutes axes: result axis i is operand axis permutation[i]";
+  let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$permutation);
+  let assemblyFormat = "$operand $permutation attr-dict `:` type($operand) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def NN_SliceOp : NN_MovementOp<"slice"> {
+  let summary = "result[i] = operand[starts + i * steps], for every axis";
+  let description = [{ One start and one step (negative allowed) per axis; extents are the result's. }];
+  let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
+  let assemblyFormat = "$operand $starts $steps attr-dict `:` type($operand) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def NN_PadOp : NN_MovementOp<"pad"> {
+  let summary = "Constant padding";
+  let description = [{ Non-negative amounts in elements before (`low`) and after (`high`) each axis; `value` has the element type. }];
+  let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, TypedAttrInterface:$value);
+  let assemblyFormat = "$operand $low $high $value attr-dict `:` type($operand) `->` type($result)";
+}
+
+def NN_ConcatOp : NN_Op<"concat", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Concatenation along one axis";
+  let arguments = (ins I64Attr:$axis, Variadic<NN_Tensor>:$operands);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$axis `,` $operands attr-dict `:` type($operands)";
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing
+//===----------------------------------------------------------------------===//
+
+def NN_GatherOp : NN_Op<"gather", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Rows of `operand` along `axis`, picked by `indices`";
+  let description = [{
+    result shape = operand[:axis] + indices + operand[axis+1:]. Negative indices count from the end.
+    Embedding lookup has axis 0. An index out of range is a run-time error naming the op.
+  }];
+  let arguments = (ins NN_Tensor:$operand, NN_IndexTensor:$indices, I64Attr:$axis);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$operand `,` $indices `axis` $axis attr-dict `:` type($operand) `,` type($indices)";
+}
+
+def NN_ScatterAddOp : NN_Op<"scatter_add"> {
+  let summary = "Sums rows into a zero tensor: the derivative of gather";
+  let description = [{
+    result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
+    has the shape of the gather's result. Sums in f32 in index order: the same bits everywhere.
+  }];
+  let arguments = (ins NN_FloatTensor:$updates, NN_IndexTensor:$indices, I64Attr:$axis);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$updates `,` $indices `axis` $axis attr-dict `:` type($updates) `,` type($indices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_GatherNDOp : NN_Op<"gather_nd", [InferTypeOpAdaptor]> {
+  let summary = "ONNX GatherND: slices picked by index tuples in the last axis of `indices`";
+  let arguments = (ins NN_Tensor:$operand, NN_IndexTensor:$indices, DefaultValuedAttr<I64Attr, "0">:$batch_dims);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$operand `,` $indices attr-dict `:` type($operand) `,` type($indices)";
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+def NN_ReduceOp : NN_Op<"reduce", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Sum, mean or maximum over axes";
+  let description = [{
+    `axes` are sorted, non-negative, distinct. With `keepdims` they stay with extent 1. Accumulates in
+    f32 by the project's fixed tree (docs/phases: Reductions). Ties of `max` share the cotangent
+    equally.
+
+    ```mlir
+    %m = nn.reduce mean %x [2] keepdims : tensor<2x16x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$operand, DenseI64ArrayAttr:$axes, UnitAttr:$keepdims);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$kind $operand $axes (`keepdims` $keepdims^)? attr-dict `:` type($operand)";
+}
+
+def NN_CumsumOp : NN_Op<"cumsum", [SameOperandsAndResultType]> {
+  let summary = "Running sum along one axis (only in what is folded)";
+  let arguments = (ins NN_NumberTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$operand `axis` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, DeclareOpInterfaceMethods<NN_DifferentiableOp>,
+                                     DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let summary = "exp(x - max x) / sum over the last axis";
+  let description = [{
+    A row that is -inf throughout gives NaN, as in ONNX; exporters guard it with `select(is_nan(y), 0, y)`, whose derivative is 0.
+  }];
+  let arguments = (ins NN_FloatTensor:$operand);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+def NN_MatmulOp : NN_Op<"matmul", [DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Matrix product of the last two axes";
+  let description = [{
+    lhs [B..., m, k] (`transpose_lhs`: [B..., k, m]) times rhs [B..., k, n] (`transpose_rhs`: [B..., n, k]) gives [B..., m, n].
+    Batch axes B are equal on both sides, or `rhs` has rank 2 and serves every batch (then lhs is not transposed and its batch
+    axes and m are one long m). Both operands have one element type; the result's may be wider (f32 of bf16 operands). Accumulates in f32.
+
+    ```mlir
+    %y = nn.matmul %x, %w transpose_rhs : tensor<2x16x32xf32>, tensor<64x32xf32> -> tensor<2x16x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{ $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? attr-dict
+                          `:` type($lhs) `,` type($rhs) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
+  let summary = "Scaled dot-product attention with grouped heads";
+  let description = [{
+    query [b, h, s, d], key and value [b, h_kv, t, d(v)], h a multiple of h_kv: query head i uses key head i / (h / h_kv).
+    scores = scale * query key^T; with `causal`, query i sees keys j <= i + (t - s); with `window` w also j > i + (t - s) - w. `mask`
+    (until `raise` removed it) is additive (float) or boolean (true: seen), broadcastable to [b, h, s, t].
+    A row that sees nothing gives 0. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores.
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, Optional<NN_Tensor>:$mask,
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let results = (outs NN_FloatTensor:$result, StaticShapeTensorOf<[F32, F64]>:$statistics);
+  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? (`causal` $causal^)? (`window` $window^)? `scale` $scale attr-dict
+                          `:` type($query) `,` type($key) `,` type($value) (`,` type($mask)^)? `->` type($result) `,` type($statistics) }];
+  let hasVerifier = 1;
+}
+
+def NN_AttentionGradOp : NN_Op<"attention_grad"> {
+  let summary = "Cotangents of query, key, value";
+  let description = [{
+    Created by the derivative of `nn.attention`. Recomputes scores from query, key and the statistics; never keeps a
+    score matrix.
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, NN_FloatTensor:$result_value,
+                       StaticShapeTensorOf<[F32, F64]>:$statistics, NN_FloatTensor:$cotangent,
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let results = (outs NN_FloatTensor:$d_query, NN_FloatTensor:$d_key, NN_FloatTensor:$d_value);
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $result_value `,` $statistics `,` $cotangent (`causal` $causal^)? (`window` $window^)?
+                          `scale` $scale attr-dict `:` type($query) `,` type($key) `,` type($value) `,` type($result_value) `,` type($statistics) `,` type($cotangent)
+                          `->` type($d_query) `,` type($d_key) `,` type($d_value) }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Composites
+//===----------------------------------------------------------------------===//
+
+def NN_RmsNormOp : NN_Op<"rms_norm", [AllTypesMatch<["operand", "result"]>, DeclareOpInterfaceMethods<NN_DifferentiableOp>,
+                                      DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let summary = "x / sqrt(mean(x^2) + epsilon) * weight over the last axis";
+  let description = [{
+    Normalises in f32, rounds to x's element type, then multiplies by `weight` [n] in that type and rounds again
+    (ONNX RMSNormalization-23 with stash_type 1, and what Transformers computes).
+  }];
+  let arguments = (ins NN_FloatTensor:$operand, NN_FloatTensor:$weight, F64Attr:$epsilon);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$operand `,` $weight `epsilon` $epsilon attr-dict `:` type($operand) `,` type($weight)";
+  let hasVerifier = 1;
+}
+
+def NN_RopeOp : NN_Op<"rope", [AllTypesMatch<["operand", "result"]>, DeclareOpInterfaceMethods<NN_DifferentiableOp>,
+                               DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let summary = "Rotary position embedding: x * cos + rotate(x) * sin";
+  let description = [{
+    rotate(x) = concat(-x[.., n/2:], x[.., :n/2]) on the last axis of even extent n. `cosine` and `sine` are broadcastable to x. In x's element type;
+    each product and the sum is rounded. Derivative in x alone.
+  }];
+  let arguments = (ins NN_FloatTensor:$operand, NN_FloatTensor:$cosine, NN_FloatTensor:$sine);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$operand `,` $cosine `,` $sine attr-dict `:` type($operand) `,` type($cosine) `,` type($sine)";
+  let hasVerifier = 1;
+}
+
+def NN_CrossEntropyOp : NN_Op<"cross_entropy", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<NN_DifferentiableOp>,
+                                                DeclareOpInterfaceMethods<NN_CompositeOp>]> {
+  let summary = "Mean over valid rows of logsumexp(logits) - logits[label]";
+  let description = [{
+    logits [n, classes], labels [n]; a row whose label is `ignore_index` does not count. The mean divides by the number of valid rows; none valid: NaN, as in PyTorch.
+    Result: a scalar in f32 (f64 for f64 logits).
+  }];
+  let arguments = (ins NN_FloatTensor:$logits, NN_IndexTensor:$labels, OptionalAttr<I64Attr>:$ignore_index);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$logits `,` $labels (`ignore` $ignore_index^)? attr-dict `:` type($logits) `,` type($labels)";
+}
+
+#endif // RONDO_DIALECT_NN_NNOPS_TD

@@ -1,0 +1,131 @@
+//===- SchedOps.td - sched operations ----------------------*- tablegen -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_DIALECT_SCHED_SCHEDOPS_TD
+#define RONDO_DIALECT_SCHED_SCHEDOPS_TD
+
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "rondo/Dialect/Sched/SchedInterfaces.td"
+include "rondo/Dialect/Sched/SchedTypes.td"
+
+class Sched_Op<string mnemonic, list<Trait> traits = []> : Op<Sched_Dialect, mnemonic, traits>;
+
+def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock]> {
+  let summary = "One iteration of training, repeated";
+  let description = [{
+    Created by `rondo-convert-pipe-to-sched` without events; `rondo-sched-insert-fences` adds them;
+    `rondo-sched-assign-offsets` gives every `sched.buffer` its offset and the program its arena sizes. Block arguments are events of earlier iterations
+    (complete before iteration 0).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$plan, I32Attr:$devices, I32Attr:$rotation, I32Attr:$period,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$arena_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `of` $plan `devices` $devices `rotation` $rotation `period` $period attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Sched_BufferOp : Sched_Op<"buffer"> {
+  let summary = "Declares a buffer";
+  let description = [{
+    On a device: exists once on each physical device, at the same offset. `slot` is present when only that slot's compute lane
+    touches it; such buffers may share bytes with others whose lives do not overlap.
+
+    ```mlir
+    %0 = sched.buffer "layers.0 parameters #0" on 1 offset 4096 : !sched.buffer<2048, device>
+    ```
+  }];
+  let arguments = (ins StrAttr:$label, OptionalAttr<I32Attr>:$device, OptionalAttr<I32Attr>:$slot, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Sched_BufferType:$result);
+  let assemblyFormat = "$label (`on` $device^)? (`slot` $slot^)? (`offset` $offset^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sched_RotateOp : Sched_Op<"rotate", [SameOperandsAndResultType, Pure]> {
+  let summary = "Takes several buffers in turn: operand (t + phase) mod count in iteration t";
+  let arguments = (ins Variadic<Sched_BufferType>:$buffers, I32Attr:$phase);
+  let results = (outs Sched_BufferType:$result);
+  let assemblyFormat = "$buffers `phase` $phase attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sched_ViewOp : Sched_Op<"view", [Pure]> {
+  let summary = "A range of a buffer's bytes";
+  let arguments = (ins Sched_BufferType:$buffer, I64Attr:$byte_offset);
+  let results = (outs Sched_BufferType:$result);
+  let assemblyFormat = "$buffer `[` $byte_offset `]` attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Sched_LaneOp<string mnemonic, list<Trait> traits = []> : Sched_Op<mnemonic, traits # [Sched_TimedOp]> {
+  code timedMethods = [{
+    ::rondo::sched::Lane getLane();
+    int32_t getDevice();
+    ::mlir::OperandRange getTouched();
+    ::llvm::SmallVector<int32_t> getAccesses();
+  }];
+  let extraClassDeclaration = timedMethods;
+}
+
+class Sched_CopyOp<string mnemonic, string what> : Sched_LaneOp<mnemonic> {
+  let summary = what;
+  let description = [{
+    `priority`: lower goes first where lanes share a wire (activations 0, parameters 1, gradients 2). `duration` is predicted, in ns.
+  }];
+  let arguments = (ins Sched_BufferType:$source, Sched_BufferType:$target, Sched_LaneAttr:$lane_kind, I32Attr:$on, Variadic<Sched_EventType>:$waits,
+                       StrAttr:$label, I32Attr:$priority, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = [{ $label $source `to` $target $lane_kind `on` $on (`after` `(` $waits^ `)`)? `priority` $priority `duration` $duration $tag attr-dict
+                          `:` type($source) `,` type($target) }];
+  let hasVerifier = 1;
+}
+def Sched_UploadOp : Sched_CopyOp<"upload", "Copies pinned memory to a device">;
+def Sched_DownloadOp : Sched_CopyOp<"download", "Copies device memory to pinned memory">;
+
+def Sched_LaunchOp : Sched_LaneOp<"launch", [AttrSizedOperandSegments]> {
+  let summary = "Runs a body's entry on a device's compute lane";
+  let description = [{
+    `buffers` in the entry's argument order, then its scratch if it has any. `access`: 1 read, 2 written, 3 both.
+  }];
+  let arguments = (ins SymbolRefAttr:$entry, Variadic<Sched_BufferType>:$buffers, DenseI32ArrayAttr:$access, I32Attr:$on, Variadic<Sched_EventType>:$waits,
+                       StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = [{ $label $entry `(` $buffers `)` $access `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffers) }];
+  let hasVerifier = 1;
+}
+
+def Sched_ZeroOp : Sched_LaneOp<"zero"> {
+  let summary = "Fills a device buffer with zeros, on the compute lane";
+  let arguments = (ins Sched_BufferType:$buffer, I32Attr:$on, Variadic<Sched_EventType>:$waits, StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = "$label $buffer `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffer)";
+}
+
+def Sched_HostLaunchOp : Sched_LaneOp<"host_launch", [AttrSizedOperandSegments]> {
+  let summary = "A step on a host lane";
+  let description = [{
+    What the operands are is said in `rondo/Scheduling/Schedule.h`. `entry` for `count_labels` alone; `first`: an accumulation that overwrites.
+  }];
+  let arguments = (ins Sched_HostActionAttr:$action, OptionalAttr<SymbolRefAttr>:$entry, Variadic<Sched_BufferType>:$buffers, DenseI32ArrayAttr:$access,
+                       Sched_LaneAttr:$lane_kind, Variadic<Sched_EventType>:$waits, StrAttr:$label, UnitAttr:$first, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = [{ $label $action (`first` $first^)? ($entry^)? `(` ($buffers^ `:` type($buffers))? `)` $access $lane_kind (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Sched_NextOp : Sched_Op<"next", [Terminator, HasParent<"ProgramOp">, Pure]> {
+  let summary = "Passes events to the next iteration";
+  let description = [{ Operand i becomes block argument i of the next iteration. }];
+  let arguments = (ins Variadic<Sched_EventType>:$events);
+  let assemblyFormat = "($events^)? attr-dict";
+}
+
+#endif // RONDO_DIALECT_SCHED_SCHEDOPS_TD

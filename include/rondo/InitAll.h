@@ -1,0 +1,31 @@
+//===- InitAll.h - Registration of all of Rondo -----------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_INITALL_H
+#define RONDO_INITALL_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "rondo/Dialect/NN/NN.h"
+
+namespace rondo {
+
+/// Registers every dialect that a phase's output may contain.
+inline void registerAllRondoDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect>();
+  registry.insert<nn::NNDialect>();
+}
+
+/// Registers every pass under its command-line name.
+inline void registerAllRondoPasses() {}
+
+} // namespace rondo
+
+#endif // RONDO_INITALL_H

@@ -1,0 +1,46 @@
+//===- InsertFences.cpp - Adds the events that order every hazard ---===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/Sched/Passes.h"
+#include "rondo/Dialect/Sched/Translation.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace rondo::sched {
+#define GEN_PASS_DEF_SCHEDINSERTFENCES
+#include "rondo/Dialect/Sched/Passes.h.inc"
+} // namespace rondo::sched
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::sched;
+
+namespace {
+
+struct InsertFences : sched::impl::SchedInsertFencesBase<InsertFences> {
+  using SchedInsertFencesBase::SchedInsertFencesBase;
+
+  void runOnOperation() override {
+    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+      if (failed(runOnProgram(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnProgram(ProgramOp program) {
+    FailureOr<scheduling::Schedule> schedule = readSchedule(program);
+    if (failed(schedule))
+      return failure();
+    scheduling::FenceProblem problem;
+    if (failed(report(program.getLoc(), problem.check(*schedule))) || failed(report(program.getLoc(), problem.solve(*schedule))) ||
+        failed(report(program.getLoc(), problem.verify(*schedule))))
+      return failure();
+    rewriteSchedule(program, *schedule);
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,44 @@
+//===- VerifyOffsets.cpp - Proves that every read finds its own value ---===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/Sched/Passes.h"
+#include "rondo/Dialect/Sched/Translation.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace rondo::sched {
+#define GEN_PASS_DEF_SCHEDVERIFYOFFSETS
+#include "rondo/Dialect/Sched/Passes.h.inc"
+} // namespace rondo::sched
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::sched;
+
+namespace {
+
+struct VerifyOffsets : sched::impl::SchedVerifyOffsetsBase<VerifyOffsets> {
+  using SchedVerifyOffsetsBase::SchedVerifyOffsetsBase;
+
+  void runOnOperation() override {
+    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+      if (failed(runOnProgram(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnProgram(ProgramOp program) {
+    FailureOr<scheduling::Schedule> schedule = readSchedule(program);
+    if (failed(schedule))
+      return failure();
+    scheduling::MemoryProblem problem;
+    if (failed(report(program.getLoc(), problem.check(*schedule))))
+      return failure();
+    return report(program.getLoc(), problem.verify(*schedule));
+  }
+};
+
+} // namespace
