@@ -14,13 +14,14 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "rondo/Dialect/NN/NN.h"
+#include "rondo/Dialect/Sched/Sched.h"
 
 namespace rondo {
 
 /// Registers every dialect that a phase's output may contain.
 inline void registerAllRondoDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect>();
-  registry.insert<nn::NNDialect>();
+  registry.insert<nn::NNDialect, sched::SchedDialect>();
 }
 
 /// Registers every pass under its command-line name.

@@ -125,17 +125,24 @@ nn::HostTensor decodeRaw(RankedTensorType type, StringRef bytes) {
 }
 
 /// Copies typed data, which has one entry an element.
-template <typename Field, typename Target, typename Convert>
-static LogicalResult decodeTyped(const Field &field, Target &target,
-                                 StringRef fieldName, Location loc,
-                                 Convert convert) {
-  if (size_t(field.size()) != target.size())
+template <typename Field, typename Convert>
+static FailureOr<nn::HostTensor> decodeTyped(const Field &field,
+                                             RankedTensorType type,
+                                             StringRef fieldName, Location loc,
+                                             Convert convert) {
+  // Before anything of the claimed size is allocated.
+  if (field.size() != type.getNumElements())
     return emitError(loc) << "has " << field.size() << " elements in "
                           << fieldName << "; its shape asks for "
-                          << target.size();
-  for (size_t i = 0; i < target.size(); ++i)
-    target[i] = convert(field.Get(i));
-  return success();
+                          << type.getNumElements();
+  nn::HostTensor result(type);
+  for (int i = 0; i < field.size(); ++i) {
+    if (result.isFloat())
+      result.floats()[i] = convert(field.Get(i));
+    else
+      result.integers()[i] = convert(field.Get(i));
+  }
+  return result;
 }
 
 FailureOr<nn::HostTensor> decodeTensor(const onnx::TensorProto &tensor,
@@ -154,34 +161,23 @@ FailureOr<nn::HostTensor> decodeTensor(const onnx::TensorProto &tensor,
                             << expected;
     return decodeRaw(*type, tensor.raw_data());
   }
-  nn::HostTensor result(*type);
   Type element = type->getElementType();
   auto keep = [](auto value) { return value; };
-  LogicalResult decoded = failure();
-  if (element.isF32()) {
-    decoded = decodeTyped(tensor.float_data(), result.floats(), "float_data",
-                          loc, keep);
-  } else if (element.isF64()) {
-    decoded = decodeTyped(tensor.double_data(), result.floats(), "double_data",
-                          loc, keep);
-  } else if (auto half = dyn_cast<FloatType>(element)) {
-    decoded = decodeTyped(tensor.int32_data(), result.floats(), "int32_data",
-                          loc, [&](int32_t bits) {
-                            return decodeHalf(half.getFloatSemantics(), bits);
-                          });
-  } else if (element.isInteger(64)) {
-    decoded = decodeTyped(tensor.int64_data(), result.integers(), "int64_data",
-                          loc, keep);
-  } else if (element.isInteger(32)) {
-    decoded = decodeTyped(tensor.int32_data(), result.integers(), "int32_data",
-                          loc, keep);
-  } else {
-    decoded = decodeTyped(tensor.int32_data(), result.integers(), "int32_data",
-                          loc, [](int32_t value) { return value != 0; });
-  }
-  if (failed(decoded))
-    return failure();
-  return result;
+  if (element.isF32())
+    return decodeTyped(tensor.float_data(), *type, "float_data", loc, keep);
+  if (element.isF64())
+    return decodeTyped(tensor.double_data(), *type, "double_data", loc, keep);
+  if (auto half = dyn_cast<FloatType>(element))
+    return decodeTyped(tensor.int32_data(), *type, "int32_data", loc,
+                       [&](int32_t bits) {
+                         return decodeHalf(half.getFloatSemantics(), bits);
+                       });
+  if (element.isInteger(64))
+    return decodeTyped(tensor.int64_data(), *type, "int64_data", loc, keep);
+  if (element.isInteger(32))
+    return decodeTyped(tensor.int32_data(), *type, "int32_data", loc, keep);
+  return decodeTyped(tensor.int32_data(), *type, "int32_data", loc,
+                     [](int32_t value) { return value != 0; });
 }
 
 } // namespace rondo

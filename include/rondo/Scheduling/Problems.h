@@ -26,7 +26,8 @@ struct PartitionProblem {
   const Machine &machine;
   SaveSet keep = SaveSet::Input;  ///< --recompute: full -> Input, elementwise -> Products, none -> All.
   SaveSet save = SaveSet::All;
-  uint64_t deviceLimit = 0;       ///< Bytes for slot buffers on a device (two slots are resident: the running one and the prefetched next).
+  uint64_t deviceLimit = 0;       ///< Bytes for slot buffers on a device (two slots are resident: the running one and the prefetched next); 0: none.
+  bool rotate = true;             ///< As SlotProblem::rotate will be: which slots meet on a device.
   Outcome check() const;
   Outcome solve(Plan &plan) const;   ///< Fills stages, keep, save, reason.
   Outcome verify(const Plan &plan) const;

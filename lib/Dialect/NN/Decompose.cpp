@@ -1,4 +1,4 @@
-//===- Decompose.cpp - Composites as primitives -------------------------===//
+//===- Decompose.cpp - Composites as primitives ---------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

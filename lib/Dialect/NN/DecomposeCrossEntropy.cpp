@@ -1,4 +1,4 @@
-//===- DecomposeCrossEntropy.cpp - Cross entropy and its derivative
+//===- DecomposeCrossEntropy.cpp - Cross entropy and its deriv ------------===//
 //---------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.

@@ -304,7 +304,9 @@ LogicalResult GatherNDOp::inferReturnTypes(MLIRContext *, std::optional<Location
   FailureOr<RankedTensorType> indices = inferenceOperand(loc, adaptor.getIndices(), "indices");
   if (failed(operand) || failed(indices))
     return failure();
-  int64_t batch = adaptor.getBatchDims();
+  // While parsing, defaults are not filled in yet.
+  IntegerAttr batchDims = adaptor.getProperties().batch_dims;
+  int64_t batch = batchDims ? batchDims.getInt() : 0;
   if (batch < 0 || batch >= indices->getRank() || batch > operand->getRank())
     return emitOptionalError(loc, "batch_dims ", batch, " is out of range: the operand has rank ", operand->getRank(),
                              ", the indices ", indices->getRank());

@@ -1,4 +1,4 @@
-//===- VJPComposite.cpp - Derivatives of rms_norm and rope --------------===//
+//===- VJPComposite.cpp - Derivatives of rms_norm and rope ----------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VJPContraction.cpp - Derivatives of products and attention -------===//
+//===- VJPContraction.cpp - Derivatives of products and attention ---------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VJPMovement.cpp - Derivatives of data movement and indexing ------===//
+//===- VJPMovement.cpp - Derivatives of data movement and indexing --------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -168,11 +168,11 @@ LogicalResult GatherOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
   LogicalResult built = buildMovement(
       *this, builder, cotangents, wanted, results,
       [&](Primitives &p, Value cotangent) -> Value {
+        Value updates = p.widen(cotangent);
         RankedTensorType type = getTensorType(getOperand());
-        Type element = type.getElementType().isF64() ? builder.getF64Type()
-                                                     : builder.getF32Type();
+        Type element = getTensorType(updates).getElementType();
         return ScatterAddOp::create(builder, getLoc(), type.clone(element),
-                                    cotangent, getIndices(), getAxis());
+                                    updates, getIndices(), getAxis());
       });
   results.push_back(Value()); // of the indices
   return built;

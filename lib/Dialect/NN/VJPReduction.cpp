@@ -1,4 +1,4 @@
-//===- VJPReduction.cpp - Derivatives of reductions and softmax ---------===//
+//===- VJPReduction.cpp - Derivatives of reductions and softmax -----------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -31,6 +31,8 @@ struct Cost {
 struct EvaluationContext {
   /// Keep double precision instead of rounding each result to its element type: for finite differences.
   bool exact = false;
+  /// Fail without a diagnostic: for folding, which then leaves the op alone.
+  bool quiet = false;
 };
 
 /// A dense row-major tensor of the reference evaluator: floating element types are

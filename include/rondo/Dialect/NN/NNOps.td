@@ -270,7 +270,8 @@ def NN_GatherNDOp : NN_Op<"gather_nd", [InferTypeOpAdaptor]> {
   let summary = "ONNX GatherND: slices picked by index tuples in the last axis of `indices`";
   let arguments = (ins NN_Tensor:$operand, NN_IndexTensor:$indices, DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$operand `,` $indices attr-dict `:` type($operand) `,` type($indices)";
+  // In the format, not in attr-dict, because parsing infers the result from it.
+  let assemblyFormat = "$operand `,` $indices (`batch_dims` $batch_dims^)? attr-dict `:` type($operand) `,` type($indices)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,10 +5,204 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The `raise` phase. A raising pass replaces the op that yields a pattern's
+// result and leaves everything else to dead code removal, so a value in the
+// middle of a pattern that is used elsewhere too stays as it is. What does not
+// match is left alone and stays right.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef RONDO_DIALECT_NN_PASSES_TD
 #define RONDO_DIALECT_NN_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def NNFoldConstants : Pass<"rondo-nn-fold-constants", "::mlir::func::FuncOp"> {
+  let summary = "Evaluates what depends on no input and no stored parameter";
+  let description = [{
+    Folds identities, removes dead code, and replaces values by constants where
+    they are known and meet a value that is not: those of at most 65,536
+    elements, integers or vectors of at most 2^20 elements, and, with `tables`,
+    floating tables (rotary cosines) of at most 2^26 elements. A large
+    comparison is a mask and is never evaluated; nor is a large value that
+    serves as mask of `nn.attention`. Where a value stays, the values that it is
+    made of are folded instead. A broadcast stays a broadcast.
+
+    ```mlir
+    %i = nn.iota 0 : tensor<8xi64>
+    %f = nn.cast %i : tensor<8xi64> to tensor<8xf32>
+    %c = nn.cos %f : tensor<8xf32>
+    // becomes a constant of 8 elements
+    ```
+  }];
+  let options = [Option<"tables", "tables", "bool", "false",
+                        "Also fold large floating-point tables">];
+  let statistics = [Statistic<"numFolded", "values-folded",
+                              "Number of values replaced by constants">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseRmsNorm : Pass<"rondo-nn-raise-rms-norm", "::mlir::func::FuncOp"> {
+  let summary = "Recognises root mean square normalisation";
+  let description = [{
+    `weight * (x * rsqrt(mean(x^2) + epsilon))` over the last axis: the square
+    as `pow` or `mul`, the root as `rsqrt`, `reciprocal(sqrt)`, `1 / sqrt`,
+    `pow` or a division by `sqrt`; weight on either side. Where x is bf16 or
+    f16, normalised in f32 and rounded before the weight, as Transformers does.
+
+    ```mlir
+    %s = nn.mul %x, %x : tensor<4x8xf32>
+    %m = nn.reduce mean %s [1] keepdims : tensor<4x8xf32>
+    %v = nn.add %m, %eps : tensor<4x1xf32>
+    %r = nn.rsqrt %v : tensor<4x1xf32>
+    %b = nn.broadcast %r : tensor<4x1xf32> -> tensor<4x8xf32>
+    %n = nn.mul %x, %b : tensor<4x8xf32>
+    %g = nn.broadcast %weight : tensor<8xf32> -> tensor<4x8xf32>
+    %y = nn.mul %n, %g : tensor<4x8xf32>
+    // becomes
+    %y = nn.rms_norm %x, %weight epsilon 1.0e-06 : tensor<4x8xf32>, tensor<8xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of patterns recognised">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseActivations : Pass<"rondo-nn-raise-activations", "::mlir::func::FuncOp"> {
+  let summary = "Recognises SiLU and GELU";
+  let description = [{
+    `x * sigmoid(x)` and `x / (1 + exp(-x))` become `nn.silu`;
+    `0.5 x (1 + erf(x / sqrt 2))` and
+    `0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))` become `nn.gelu`,
+    whatever the order of the factors. Factors may be as far off as the
+    element type rounds.
+
+    ```mlir
+    %g = nn.sigmoid %x : tensor<4xf32>
+    %y = nn.mul %x, %g : tensor<4xf32>
+    // becomes
+    %y = nn.silu %x : tensor<4xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of patterns recognised">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseRope : Pass<"rondo-nn-raise-rope", "::mlir::func::FuncOp"> {
+  let summary = "Recognises rotary position embeddings";
+  let description = [{
+    `x * cos + concat(-x[n/2:], x[:n/2]) * sin` over the last axis. The tables
+    lose their broadcast. They must not depend on a trainable parameter, because
+    `nn.rope` has a derivative in x alone.
+
+    ```mlir
+    %lo = nn.slice %x [0, 0] [1, 1] : tensor<4x8xf32> -> tensor<4x4xf32>
+    %hi = nn.slice %x [0, 4] [1, 1] : tensor<4x8xf32> -> tensor<4x4xf32>
+    %neg = nn.neg %hi : tensor<4x4xf32>
+    %rot = nn.concat 1, %neg, %lo : tensor<4x4xf32>, tensor<4x4xf32>
+    %a = nn.mul %x, %cos : tensor<4x8xf32>
+    %b = nn.mul %rot, %sin : tensor<4x8xf32>
+    %y = nn.add %a, %b : tensor<4x8xf32>
+    // becomes
+    %y = nn.rope %x, %cos, %sin : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of patterns recognised">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseAttention : Pass<"rondo-nn-raise-attention", "::mlir::func::FuncOp"> {
+  let summary = "Recognises scaled dot-product attention and grouped heads";
+  let description = [{
+    `softmax(scale * q k^T + mask) v`: factors on query, key and scores are
+    multiplied together; the key's transpose may go through reshapes; the mask
+    is added or selects; casts around the softmax and the guard
+    `select(is_nan(p), 0, p)` disappear (a row that sees nothing gives 0).
+    Keys and values that were repeated for groups of query heads lose the
+    repetition, also where the model held an attention op already. The mask
+    stays an operand; `rondo-nn-raise-masks` looks into it.
+
+    ```mlir
+    %s = nn.matmul %q, %k transpose_rhs : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
+    %p = nn.softmax %s : tensor<1x2x4x4xf32>
+    %y = nn.matmul %p, %v : tensor<1x2x4x4xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x8xf32>
+    // becomes
+    %y, %statistics = nn.attention %q, %k, %v scale 1.0 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of attentions recognised">,
+                    Statistic<"numGrouped", "grouped", "Number of repetitions of heads removed">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
+  let summary = "Recognises causal, sliding-window and empty attention masks";
+  let description = [{
+    A mask that depends on no input is taken as a function of query i and key j:
+    each comparison of a row vector with a column vector gives, for every
+    query, an interval of keys; `and`, `or`, `not` and `select` combine
+    intervals. Only vectors are evaluated, never the mask, so a mask of billions
+    of elements takes a moment. Constant masks are read. What is left is
+    compared with causal (j <= i + t - s), causal with a window, and all true;
+    any other mask stays an operand.
+
+    ```mlir
+    %seen = nn.compare le %column, %row : tensor<4x4xi64>
+    %y, %st = nn.attention %q, %k, %v mask %seen scale 1.0 : ...
+    // becomes
+    %y, %st = nn.attention %q, %k, %v causal scale 1.0 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of masks recognised">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNDecomposeMaskedAttention : Pass<"rondo-nn-decompose-masked-attention", "::mlir::func::FuncOp"> {
+  let summary = "Writes attention with a general mask as products and softmax";
+  let description = [{
+    Kernels for `nn.attention` know causal and windowed masks. With any other
+    mask, scores are a matrix in f32, scaled and masked, then softmax, with 0 for
+    rows that see nothing. Right, but memory grows with the product of lengths.
+
+    ```mlir
+    %y, %st = nn.attention %q, %k, %v mask %m scale 0.5 : ...
+    // becomes
+    %s = nn.matmul %q, %k transpose_rhs : ...
+    ...
+    %p = nn.softmax %masked : ...
+    %y = nn.matmul %p, %v : ...
+    ```
+  }];
+  let statistics = [Statistic<"numDecomposed", "decomposed", "Number of attentions decomposed">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNHoistTables : Pass<"rondo-nn-hoist-tables", "::mlir::ModuleOp"> {
+  let summary = "Turns large constants into parameters that hold their value";
+  let description = [{
+    A folded table (rotary cosines) is data, not code: a constant of more than
+    `limit` elements that are not all equal becomes an `nn.parameter` with a
+    `value`, read where the constant was. Equal constants become one parameter.
+
+    ```mlir
+    %c = nn.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    // becomes, with limit=1
+    nn.parameter @table_0 : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
+    %c = nn.read @table_0 : tensor<2xf32>
+    ```
+  }];
+  let options = [Option<"limit", "limit", "int64_t", "4096",
+                        "Elements up to which a constant stays in the function">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNVerifyRaised : Pass<"rondo-nn-verify-raised", "::mlir::func::FuncOp"> {
+  let summary = "Checks what the phases after raise rely on";
+  let description = [{
+    Every op is of the `nn` dialect, no attention has a mask operand, and no
+    value of more than 2^28 elements is computed from constants alone: that
+    would be a mask that nobody recognised.
+  }];
+}
 
 #endif // RONDO_DIALECT_NN_PASSES_TD

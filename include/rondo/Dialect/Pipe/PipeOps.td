@@ -30,7 +30,7 @@ def Pipe_BodyOp : Pipe_Op<"body", [IsolatedFromAbove, Symbol, SymbolTable, Singl
     Entry names and signatures (arguments, then results; each carries `pipe.role` and `pipe.index`, its number within the role;
     an entry has only the arguments it reads):
 
-      * `forward`: boundary, side, parameter -> output
+      * `forward`: boundary, side, parameter -> output (of the loss layer: -> loss); it alone names every argument of the layer
       * `forward_products`, `forward_all`: the same -> output, saved
       * `rebuild_products`, `rebuild_all`: boundary, side, parameter -> saved (no output: the last product is dead code)
       * `backward_products`, `backward_all`: boundary, saved, cotangent, side, parameter -> cotangent, gradient
@@ -38,12 +38,20 @@ def Pipe_BodyOp : Pipe_Op<"body", [IsolatedFromAbove, Symbol, SymbolTable, Singl
       * `forward_backward` (loss layer only): boundary, side, parameter, seed -> loss, cotangent, gradient
       * `count` (in the body `@labels` alone): side -> count, run on the host
 
+    A body has `backward_*`, `backward_*_nodx` or both, as its layers need; where they need neither (nothing to train in the layer or
+    before it) it has `forward` alone. Otherwise it has both save sets, also when a set is empty (then `rebuild_*` does nothing). Entries that concern a
+    save set carry `pipe.save_set`, those without dx `pipe.nodx`. A result may be an argument, or the same value as another result.
+    Gradients and the loss are f32 (f64 for f64 parameters and graphs: tests).
+
     ```mlir
     pipe.body @layer {
       func.func @forward(%x: tensor<2x16x32xf32> {pipe.role = #pipe.role<boundary>, pipe.index = 0 : i64},
                          %w: tensor<32xf32> {pipe.role = #pipe.role<parameter>, pipe.index = 0 : i64})
           -> (tensor<2x16x32xf32> {pipe.role = #pipe.role<output>, pipe.index = 0 : i64})
-          attributes {pipe.entry = #pipe.entry<forward>} { ... }
+          attributes {pipe.entry = #pipe.entry<forward>} {
+        %y = nn.rms_norm %x, %w epsilon 1.0e-6 : tensor<2x16x32xf32>, tensor<32xf32>
+        return %y : tensor<2x16x32xf32>
+      }
     }
     ```
   }];
@@ -53,7 +61,8 @@ def Pipe_BodyOp : Pipe_Op<"body", [IsolatedFromAbove, Symbol, SymbolTable, Singl
   let hasRegionVerifier = 1;
 }
 
-def Pipe_ChainOp : Pipe_Op<"chain", [IsolatedFromAbove, Symbol, SingleBlockImplicitTerminator<"YieldOp">]> {
+def Pipe_ChainOp : Pipe_Op<"chain", [IsolatedFromAbove, Symbol, SingleBlockImplicitTerminator<"YieldOp">,
+                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The loss as a chain of layers";
   let description = [{
     Created by `rondo-pipe-outline-layers` from the loss function. Block arguments are the model's inputs for one micro-batch
@@ -74,7 +83,7 @@ def Pipe_LayerOp : Pipe_Op<"layer", [AttrSizedOperandSegments, DeclareOpInterfac
     `parameters` module-level `nn.parameter`s. `label` is the layer's name for people (a module path). The last layer yields the loss.
 
     ```mlir
-    %1 = pipe.layer "model.layers.0" @layer (%0) sides() [@"w.norm", @"w.q"] : (tensor<2x16x32xf32>) -> tensor<2x16x32xf32>
+    %1 = pipe.layer "model.layers.0" @layer (%0 : tensor<2x16x32xf32>) sides () [@"w.norm", @"w.q"] -> tensor<2x16x32xf32>
     ```
   }];
   let arguments = (ins StrAttr:$label, FlatSymbolRefAttr:$body, Variadic<Pipe_Value>:$boundary, Variadic<Pipe_Value>:$sides,
@@ -91,7 +100,8 @@ def Pipe_YieldOp : Pipe_Op<"yield", [Terminator, ReturnLike, Pure, ParentOneOf<[
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
 }
 
-def Pipe_PlanOp : Pipe_Op<"plan", [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
+def Pipe_PlanOp : Pipe_Op<"plan", [Symbol, SingleBlock, NoTerminator, NoRegionArguments,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Which stage runs which layers, and which device which slot";
   let description = [{
     Created by `rondo-pipe-partition-stages` (stages), completed by `rondo-pipe-assign-slots` (slots, rotation), consumed by

@@ -1,0 +1,219 @@
+//===- KernOps.td - kern operations ------------------------*- tablegen -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_DIALECT_KERN_KERNOPS_TD
+#define RONDO_DIALECT_KERN_KERNOPS_TD
+
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "rondo/Dialect/Kern/KernAttrs.td"
+
+class Kern_Op<string mnemonic, list<Trait> traits = []> : Op<Kern_Dialect, mnemonic, traits>;
+
+def Kern_Element : AnyTypeOf<[F32, BF16, F16, F64, I64, I32, I1]>;
+def Kern_MemRef : StaticShapeMemRefOf<[F32, BF16, F16, F64, I64, I32, I1]>;
+def Kern_IndexMemRef : StaticShapeMemRefOf<[I64, I32]>;
+
+//===----------------------------------------------------------------------===//
+// Functions and memory
+//===----------------------------------------------------------------------===//
+
+def Kern_FuncOp : Kern_Op<"func", [IsolatedFromAbove, FunctionOpInterface, AutomaticAllocationScope]> {
+  let summary = "The launch list of one entry";
+  let description = [{
+    Created by `rondo-convert-nn-to-kern` from a `func.func` entry of a `pipe.body`; emitted with the program. Arguments are the
+    nn function's arguments (`inputs` of them, only read), then its results (written; those with the role gradient are added to). At run time a pointer to `scratch` bytes
+    follows where `scratch` is not 0. `flops`, `bytes` (moved between memory and processor) and `time` (predicted, ns) are
+    filled by `rondo-kern-estimate-cost`. The body is one block of ops that run one after the other.
+
+    ```mlir
+    kern.func @forward(%x: memref<4x8xf32>, %w: memref<16x8xf32>, %y: memref<4x16xf32>) attributes {inputs = 2 : i64} {
+      kern.gemm %x, %w, %y {m = 4 : i64, n = 16 : i64, k = 8 : i64, transpose_b, lda = 8 : i64, ldb = 8 : i64, ldc = 16 : i64}
+        : memref<4x8xf32>, memref<16x8xf32>, memref<4x16xf32>
+      kern.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs, I64Attr:$inputs,
+                       DefaultValuedAttr<I64Attr, "0">:$scratch, DefaultValuedAttr<F64Attr, "0.0">:$flops,
+                       DefaultValuedAttr<F64Attr, "0.0">:$bytes, DefaultValuedAttr<F64Attr, "0.0">:$time);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Kern_ReturnOp : Kern_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
+  let summary = "The end of an entry";
+  let assemblyFormat = "attr-dict";
+}
+
+def Kern_ScratchOp : Kern_Op<"scratch", [HasParent<"FuncOp">]> {
+  let summary = "A value in the entry's scratch memory";
+  let description = [{
+    `offset` in bytes, a multiple of 64, is assigned by `rondo-kern-plan-scratch`; two values share bytes only where their uses do not overlap in time. The contents are
+    unspecified until written.
+
+    ```mlir
+    %0 = kern.scratch at 4096 : memref<4x16xf32>
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Kern_MemRef:$result);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kern_ZeroOp : Kern_Op<"zero"> {
+  let summary = "Fills memory with zero bytes";
+  let arguments = (ins Kern_MemRef:$target);
+  let assemblyFormat = "$target attr-dict `:` type($target)";
+}
+
+def Kern_CopyOp : Kern_Op<"copy"> {
+  let summary = "Copies memory of equal bytes";
+  let arguments = (ins Kern_MemRef:$source, Kern_MemRef:$target);
+  let assemblyFormat = "$source `,` $target attr-dict `:` type($source) `,` type($target)";
+  let hasVerifier = 1;
+}
+
+def Kern_ConstantOp : Kern_Op<"constant"> {
+  let summary = "Writes a table that the kernels' object holds";
+  let description = [{ For the small constants that are not one repeated value. }];
+  let arguments = (ins ElementsAttr:$value, Kern_MemRef:$target);
+  let assemblyFormat = "$target `,` $value attr-dict `:` type($target)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+def Kern_GemmOp : Kern_Op<"gemm"> {
+  let summary = "C = alpha * op(A) op(B) (+ C), in a library";
+  let description = [{
+    Row-major matrices, m x k times k x n, `batch` of them; leading dimensions, strides from batch to batch and offsets in
+    elements. `transpose_a`: A is stored k x m. Computes in f32 and rounds once. One to one a Gemm of the program file.
+  }];
+  let arguments = (ins Kern_MemRef:$a, Kern_MemRef:$b, Kern_MemRef:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
+                       DefaultValuedAttr<I64Attr, "1">:$batch, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
+                       I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc,
+                       DefaultValuedAttr<I64Attr, "0">:$stride_a, DefaultValuedAttr<I64Attr, "0">:$stride_b, DefaultValuedAttr<I64Attr, "0">:$stride_c,
+                       DefaultValuedAttr<I64Attr, "0">:$offset_a, DefaultValuedAttr<I64Attr, "0">:$offset_b, DefaultValuedAttr<I64Attr, "0">:$offset_c,
+                       DefaultValuedAttr<F32Attr, "1.0f">:$alpha, UnitAttr:$accumulate);
+  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Generated kernels
+//===----------------------------------------------------------------------===//
+
+def Kern_FusedOp : Kern_Op<"fused", [AttrSizedOperandSegments, SingleBlock]> {
+  let summary = "One generated kernel: a scalar program over an iteration domain";
+  let description = [{
+    The region is run for each point of `domain`; its arguments are the elements of the inputs (at `input_access`), then it yields one element per
+    output (at `output_access`). The last axis of the domain is
+
+      * `elementwise`: parallel like all others;
+      * `row`: reduced by `kern.reduce` inside: 16 accumulators, element j to accumulator j mod 16 in increasing j, then joined in halves (i with i + 8, + 4, + 2, + 1). A
+        reduction's result is the same for the whole row and later ops of the region may use it, also in further reductions: each level is one more pass over
+        the row;
+      * `column`: reduced in increasing order into one accumulator per point of the other axes; one level, and all outputs are reductions' results.
+
+    Outputs that are the same for a whole row have stride 0 on the last axis. An output that accumulates (f32) is added to what is there; a column reduction starts there.
+    An output may be the memory of an input if both accesses are equal. A call may run on `calls` = [begin, end) of the first axis alone.
+
+    ```mlir
+    kern.fused row [4, 64] calls [0, 4] ins(%x : memref<4x64xf32>) at [#kern.access<0, [64, 1]>]
+        outs(%y : memref<4x64xf32>) at [#kern.access<0, [64, 1]>] accumulate [false] {
+    ^bb0(%e: f32):
+      %m = kern.reduce max %e : f32
+      %d = arith.subf %e, %m : f32
+      kern.yield %d : f32
+    }
+    ```
+  }];
+  let arguments = (ins Kern_KindAttr:$kind, DenseI64ArrayAttr:$domain, DenseI64ArrayAttr:$calls, Variadic<Kern_MemRef>:$inputs,
+                       TypedArrayAttrBase<Kern_AccessAttr, "accesses">:$input_access,
+                       Variadic<Kern_MemRef>:$outputs, TypedArrayAttrBase<Kern_AccessAttr, "accesses">:$output_access,
+                       DenseBoolArrayAttr:$accumulate);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ $kind $domain `calls` $calls `ins` `(` ($inputs^ `:` type($inputs))? `)` `at` $input_access
+                          `outs` `(` $outputs `:` type($outputs) `)` `at` $output_access `accumulate` $accumulate attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    AccessAttr getInputAccessAt(unsigned index) { return ::mlir::cast<AccessAttr>(getInputAccess()[index]); }
+    AccessAttr getOutputAccessAt(unsigned index) { return ::mlir::cast<AccessAttr>(getOutputAccess()[index]); }
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    /// Points of the domain in one call.
+    int64_t getPoints();
+  }];
+}
+
+def Kern_YieldOp : Kern_Op<"yield", [Terminator, Pure, HasParent<"FusedOp">]> {
+  let summary = "The elements of a fused kernel's outputs";
+  let arguments = (ins Variadic<Kern_Element>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+def Kern_ReduceOp : Kern_Op<"reduce", [Pure, HasParent<"FusedOp">, AllTypesMatch<["operand", "result"]>]> {
+  let summary = "Reduction over the last axis of the domain";
+  let description = [{
+    Of f32, f64 or integers, in the fixed order of the kernel's kind. A sum starts at 0, a maximum at the least value; NaN
+    wins a maximum.
+  }];
+  let arguments = (ins Kern_CombinerAttr:$combiner, AnyTypeOf<[F32, F64, I64, I32]>:$operand);
+  let results = (outs AnyTypeOf<[F32, F64, I64, I32]>:$result);
+  let assemblyFormat = "$combiner $operand attr-dict `:` type($result)";
+}
+
+def Kern_IndexOp : Kern_Op<"index", [Pure, HasParent<"FusedOp">]> {
+  let summary = "A number computed from the point's coordinates";
+  let description = [{ offset + sum of stride * coordinate; no guards. }];
+  let arguments = (ins Kern_AccessAttr:$expression);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$expression attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kern_GatherOp : Kern_Op<"gather"> {
+  let summary = "Rows picked by indices";
+  let description = [{
+    source [outer, extents..., inner], target [outer, count, inner], indices [count, n] with n = number of `extents` (with `batched`: [outer, count, n]):
+    target[o, i] = source[o, indices[i]...]. Negative indices count from the end; one that is out of range
+    stops the call with an error.
+  }];
+  let arguments = (ins Kern_MemRef:$source, Kern_IndexMemRef:$indices, Kern_MemRef:$target,
+                       I64Attr:$outer, DenseI64ArrayAttr:$extents, I64Attr:$count, I64Attr:$inner, UnitAttr:$batched);
+  let assemblyFormat = "$source `,` $indices `,` $target attr-dict `:` type($source) `,` type($indices) `,` type($target)";
+  let hasVerifier = 1;
+}
+
+def Kern_ScatterAddOp : Kern_Op<"scatter_add"> {
+  let summary = "Adds rows where indices say";
+  let description = [{
+    updates [outer, count, inner], target [outer, extent, inner] (f32 or f64): target[o, indices[i]] += updates[o, i] for i in increasing order. The target is not
+    cleared. Indices as in `kern.gather`.
+  }];
+  let arguments = (ins Kern_MemRef:$updates, Kern_IndexMemRef:$indices, Kern_MemRef:$target,
+                       I64Attr:$outer, I64Attr:$extent, I64Attr:$count, I64Attr:$inner);
+  let assemblyFormat = "$updates `,` $indices `,` $target attr-dict `:` type($updates) `,` type($indices) `,` type($target)";
+  let hasVerifier = 1;
+}
+
+#endif // RONDO_DIALECT_KERN_KERNOPS_TD

@@ -1,0 +1,23 @@
+//===- Passes.h - kern passes ----------------------------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_DIALECT_KERN_PASSES_H
+#define RONDO_DIALECT_KERN_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+#include "rondo/Dialect/Kern/Kern.h"
+
+namespace rondo::kern {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "rondo/Dialect/Kern/Passes.h.inc"
+
+} // namespace rondo::kern
+
+#endif // RONDO_DIALECT_KERN_PASSES_H

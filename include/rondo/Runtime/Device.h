@@ -1,0 +1,155 @@
+//===- Device.h - Devices, lanes, events, buffers ---------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a kind of device implements: `host:N` here, others in a library loaded at run time. A device has one arena, whose
+// offsets the program fixes, and five lanes. A lane takes the tasks of one controller thread and runs them in that order; a
+// task starts when its waits hold and signals its event when it is done. Nothing here allocates once the lanes run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_RUNTIME_DEVICE_H
+#define RONDO_RUNTIME_DEVICE_H
+
+#include "rondo/Runtime/Status.h"
+#include "schema/program_generated.h"
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace rondo::runtime {
+
+/// A counter that only grows: "this operation has completed `value` iterations". One thread signals, any number wait.
+class Event {
+public:
+  void signal(uint32_t value);
+  /// Sets everybody who waits, now or later, free: the watchdog's last resort.
+  void release();
+  bool reached(uint32_t value) const {
+    return counter.load(std::memory_order_acquire) >= value;
+  }
+  /// The count, with kReleased added once released.
+  uint32_t value() const { return counter.load(std::memory_order_acquire); }
+  void wait(uint32_t value) const;
+
+  static constexpr uint32_t kReleased = 1u << 31;
+
+private:
+  std::atomic<uint32_t> counter{0};
+};
+
+/// Memory of one arena, in bytes.
+struct Buffer {
+  std::byte *data = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// When a task ran, ns since an arbitrary start (Session::now).
+struct Span {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// Nanoseconds of the steady clock.
+int64_t now();
+
+enum class TaskKind : uint8_t {
+  Copy,   ///< arguments: source, target.
+  Zero,   ///< arguments: target.
+  Launch, ///< arguments: the entry's.
+  Host    ///< Runs `host`: on lanes of the host only.
+};
+
+struct TaskCall;
+
+/// Runs an operation of the host itself. Called by the lane's thread.
+using HostFunction = void (*)(void *context, const TaskCall &call);
+
+/// What of an operation is the same in every iteration. Outlives the lanes it is submitted to.
+struct Task {
+  struct Wait {
+    const Event *event = nullptr;
+    uint32_t distance = 0;
+    uint32_t index = 0; ///< Which operation, for messages.
+  };
+  TaskKind kind = TaskKind::Host;
+  uint32_t index = 0; ///< Which operation of the program.
+  uint32_t entry = 0; ///< Launch.
+  uint64_t bytes = 0; ///< Copy, Zero.
+  std::vector<Wait> waits;
+  Event *done = nullptr;
+  HostFunction host = nullptr;
+  void *context = nullptr;
+  /// Called after the signal, with the iteration: for whoever counts completions.
+  void (*completed)(void *context, uint32_t iteration) = nullptr;
+  void *completedContext = nullptr;
+};
+
+/// A task in one iteration. `iteration` waits for (event, distance) until event >= iteration - distance + 1 and signals
+/// iteration + 1.
+struct TaskCall {
+  const Task *task = nullptr;
+  uint32_t iteration = 0;
+  std::byte *const *arguments = nullptr; ///< Stay as they are until the task is done.
+  Span *span = nullptr;                  ///< Filled in if not null.
+};
+
+/// What a lane does right now, for the watchdog.
+struct LaneState {
+  int64_t task = -1;        ///< Index of the task at the lane's head; -1: idle.
+  uint32_t iteration = 0;
+  int64_t waitingFor = -1;  ///< Index of the operation it waits for; -1: it runs.
+  uint32_t waitingValue = 0;
+};
+
+class Lane {
+public:
+  virtual ~Lane() = default;
+  /// From one thread at a time. Blocks only when more tasks than the lane's capacity are pending.
+  virtual void submit(const TaskCall &call) = 0;
+  virtual LaneState state() const = 0;
+  /// Nanoseconds spent in tasks, and bytes copied, so far.
+  virtual int64_t busy() const = 0;
+  virtual uint64_t copied() const = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual Buffer arena() = 0;
+  virtual Lane &lane(program::Lane kind) = 0;
+};
+
+/// Debug: a lane sleeps up to `microseconds` before a task, drawn from `seed`, the lane and the task's place.
+struct Delays {
+  uint64_t seed = 0;
+  uint32_t microseconds = 0;
+};
+
+class Program;
+class Executable;
+
+struct DeviceOptions {
+  Delays delays;
+  /// Tasks of one lane that may be pending, by program::Lane.
+  uint32_t capacity[7] = {};
+  /// Tasks of this iteration or later are not run, only signalled.
+  const std::atomic<uint32_t> *stop = nullptr;
+};
+
+/// The pool that a specification names: "host:4". `count` devices whose kernels come from `executable`.
+Status parseDeviceSpec(const std::string &spec, std::string &kind, uint32_t &count);
+Status openDevices(const std::string &spec, const Program &program, const Executable &executable,
+                   const DeviceOptions &options, std::vector<std::unique_ptr<Device>> &devices);
+/// One line a kind of device that this machine has.
+std::string listDevices();
+
+} // namespace rondo::runtime
+
+#endif // RONDO_RUNTIME_DEVICE_H

@@ -1,0 +1,129 @@
+//===- VerifyScratch.cpp - What is read was written ----------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/Kern/Passes.h"
+
+#include <map>
+
+namespace rondo::kern {
+#define GEN_PASS_DEF_KERNVERIFYSCRATCH
+#include "rondo/Dialect/Kern/Passes.h.inc"
+} // namespace rondo::kern
+
+using namespace mlir;
+using namespace rondo::kern;
+
+namespace {
+/// Which value holds each byte range of the arena: begin -> (end, value).
+class Arena {
+public:
+  void write(ScratchOp op) {
+    int64_t begin = *op.getOffset(), end = begin + getBytes(op.getResult());
+    cut(begin);
+    cut(end);
+    ranges.erase(ranges.lower_bound(begin), ranges.lower_bound(end));
+    ranges[begin] = {end, op};
+  }
+  /// Null if every byte is `op`'s, else the value that is there instead (`op`
+  /// itself if nothing is).
+  ScratchOp findOther(ScratchOp op) {
+    int64_t at = *op.getOffset(), end = at + getBytes(op.getResult());
+    while (at < end) {
+      auto it = ranges.upper_bound(at);
+      if (it == ranges.begin())
+        return op;
+      --it;
+      if (it->second.first <= at)
+        return op;
+      if (it->second.second != op)
+        return it->second.second;
+      at = it->second.first;
+    }
+    return {};
+  }
+
+private:
+  /// Makes `at` a boundary of ranges.
+  void cut(int64_t at) {
+    auto it = ranges.upper_bound(at);
+    if (it == ranges.begin())
+      return;
+    --it;
+    if (it->first < at && it->second.first > at) {
+      ranges[at] = it->second;
+      it->second.first = at;
+    }
+  }
+  std::map<int64_t, std::pair<int64_t, ScratchOp>> ranges;
+};
+
+struct VerifyScratch : rondo::kern::impl::KernVerifyScratchBase<VerifyScratch> {
+  void runOnOperation() override;
+  LogicalResult checkRead(Operation &op, OpOperand &operand);
+  LogicalResult checkWrite(Operation &op, OpOperand &operand);
+
+  Arena arena;
+};
+} // namespace
+
+LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
+  auto scratch = operand.get().getDefiningOp<ScratchOp>();
+  if (!scratch)
+    return success();
+  if (!scratch.getOffset())
+    return scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
+  ScratchOp other = arena.findOther(scratch);
+  if (!other)
+    return success();
+  InFlightDiagnostic diagnostic = op.emitOpError("operand ") << operand.getOperandNumber();
+  if (other == scratch)
+    return diagnostic << " is scratch that nothing has written";
+  diagnostic << " is scratch whose bytes another value has taken";
+  diagnostic.attachNote(other.getLoc()) << "the other value, at byte " << *other.getOffset();
+  return diagnostic;
+}
+
+LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
+  if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
+    if (argument.getArgNumber() < getOperation().getInputs())
+      return op.emitOpError("writes to argument ") << argument.getArgNumber() << ", an input";
+    return success();
+  }
+  auto scratch = operand.get().getDefiningOp<ScratchOp>();
+  if (!scratch.getOffset())
+    return scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
+  arena.write(scratch);
+  return success();
+}
+
+void VerifyScratch::runOnOperation() {
+  arena = {};
+  bool failedAny = false;
+  for (Operation &op : getOperation().getBody().front()) {
+    Effects effects = getEffects(&op);
+    for (OpOperand *operand : effects.reads)
+      failedAny |= failed(checkRead(op, *operand));
+    for (OpOperand *operand : effects.writes)
+      failedAny |= failed(checkWrite(op, *operand));
+    // What one op writes must not lie in what it reads or writes otherwise.
+    for (OpOperand *operand : effects.writes)
+      if (auto scratch = operand->get().getDefiningOp<ScratchOp>(); scratch && scratch.getOffset())
+        if (ScratchOp other = arena.findOther(scratch)) {
+          op.emitOpError("writes two values that share bytes");
+          failedAny = true;
+        }
+    for (OpOperand *operand : effects.reads)
+      if (auto scratch = operand->get().getDefiningOp<ScratchOp>(); scratch && scratch.getOffset())
+        if (ScratchOp other = arena.findOther(scratch); other && other != scratch) {
+          op.emitOpError("writes over operand ") << operand->getOperandNumber() << ", which it reads";
+          failedAny = true;
+        }
+  }
+  if (failedAny)
+    signalPassFailure();
+}

@@ -1,0 +1,54 @@
+//===- ConvertPipeToSched.cpp - Writes down an iteration -------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/Sched/Translation.h"
+#include "rondo/Planning/Model.h"
+#include "rondo/Planning/Passes.h"
+
+namespace rondo::planning {
+#define GEN_PASS_DEF_CONVERTPIPETOSCHED
+#include "rondo/Planning/Passes.h.inc"
+} // namespace rondo::planning
+
+using namespace mlir;
+using namespace rondo;
+
+namespace {
+
+struct ConvertPipeToSched : planning::impl::ConvertPipeToSchedBase<ConvertPipeToSched> {
+  void runOnOperation() override {
+    if (failed(convert(getOperation())))
+      signalPassFailure();
+  }
+
+  LogicalResult convert(ModuleOp module) {
+    FailureOr<Config> config = Config::read(module);
+    FailureOr<pipe::PlanOp> op = planning::getOnly<pipe::PlanOp>(module, "slots");
+    if (failed(config) || failed(op))
+      return failure();
+    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
+    if (failed(info))
+      return failure();
+    scheduling::Plan plan = planning::readPlan(*op);
+    scheduling::Machine machine = config->getMachine();
+    scheduling::TransferProblem problem{info->model, machine, plan};
+    scheduling::Schedule schedule;
+    if (failed(sched::report(op->getLoc(), problem.check())) || failed(sched::report(op->getLoc(), problem.solve(schedule))) ||
+        failed(sched::report(op->getLoc(), problem.verify(schedule))))
+      return failure();
+    OpBuilder builder(module.getBodyRegion());
+    builder.setInsertionPointToEnd(module.getBody());
+    // An operation is located at its layer, so that a run-time error names the user's node.
+    sched::writeSchedule(builder, module.getLoc(), "step", FlatSymbolRefAttr::get(op->getSymNameAttr()), schedule, [&](const scheduling::Op &entry) {
+      return entry.layer >= 0 ? info->layers[entry.layer].getLoc() : info->chain.getLoc();
+    });
+    return success();
+  }
+};
+
+} // namespace

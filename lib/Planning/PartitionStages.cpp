@@ -1,0 +1,152 @@
+//===- PartitionStages.cpp - Cuts the layers into stages ---------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/Sched/Translation.h"
+#include "rondo/Planning/Model.h"
+#include "rondo/Planning/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace rondo::planning {
+#define GEN_PASS_DEF_PIPEPARTITIONSTAGES
+#include "rondo/Planning/Passes.h.inc"
+} // namespace rondo::planning
+
+using namespace mlir;
+using namespace rondo;
+
+namespace {
+
+/// What to keep of a forward (K) and what a backward reads (S).
+struct SaveChoice {
+  scheduling::SaveSet keep, save;
+  StringRef name;
+};
+
+/// A plan that fits, with its predicted step.
+struct Candidate {
+  scheduling::Plan plan;
+  double time = 0;
+};
+
+} // namespace
+
+static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
+  using scheduling::SaveSet;
+  SaveChoice full{SaveSet::Input, SaveSet::All, "full"}, elementwise{SaveSet::Products, SaveSet::Products, "elementwise"}, none{SaveSet::All, SaveSet::All, "none"};
+  switch (recompute) {
+  case Recompute::Full:
+    return {full};
+  case Recompute::Elementwise:
+    return {elementwise};
+  case Recompute::None:
+    return {none};
+  case Recompute::Auto:
+    break;
+  }
+  return {full, elementwise, none};
+}
+
+/// Plans one choice under `limit` bytes a device, all the way to its memory plan. `excess` is by how much that exceeds the device.
+static scheduling::Outcome planOnce(const planning::ModelInfo &info, const scheduling::Machine &machine, const Config &config, const SaveChoice &choice,
+                                    uint64_t limit, Candidate &candidate, uint64_t &excess) {
+  scheduling::Plan &plan = candidate.plan;
+  scheduling::PartitionProblem partition{info.model, machine, choice.keep, choice.save, limit};
+  scheduling::SlotProblem slots{info.model, machine.devices, config.rotate};
+  scheduling::TransferProblem transfers{info.model, machine, plan};
+  scheduling::MemoryProblem memory{0, machine.hostBytes};
+  scheduling::FenceProblem fences;
+  scheduling::Schedule schedule;
+  excess = 0;
+  // The final answer of each problem is verified in its own phase; the cuts are verified here.
+  std::function<scheduling::Outcome()> steps[] = {
+      [&] { return partition.check(); },        [&] { return partition.solve(plan); },       [&] { return partition.verify(plan); },
+      [&] { return slots.solve(plan); },        [&] { return transfers.solve(schedule); },   [&] { return memory.solve(schedule); },
+  };
+  for (auto &step : steps)
+    if (scheduling::Outcome outcome = step(); !outcome)
+      return outcome;
+  uint64_t used = schedule.arenaBytes[(size_t)scheduling::Space::Device];
+  if (used > machine.deviceBytes) {
+    excess = used - machine.deviceBytes;
+    return scheduling::Outcome::success();
+  }
+  if (scheduling::Outcome outcome = fences.solve(schedule); !outcome)
+    return outcome;
+  // Enough iterations that the slope over the last cycle is the steady state.
+  candidate.time = scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
+  plan.reason += llvm::formatv("; recompute {0}, device memory {1:f2} of {2:f2} GiB", choice.name, used / 1073741824.0, machine.deviceBytes / 1073741824.0).str();
+  plan.slots.clear();
+  plan.rotation = 0;
+  return scheduling::Outcome::success();
+}
+
+/// Plans one choice, giving the partition less memory until the exact memory plan fits.
+static scheduling::Outcome planWithin(const planning::ModelInfo &info, const scheduling::Machine &machine, const Config &config, const SaveChoice &choice,
+                                      Candidate &candidate) {
+  uint64_t limit = machine.deviceBytes, excess = 0;
+  while (true) {
+    candidate = Candidate();
+    scheduling::Outcome outcome = planOnce(info, machine, config, choice, limit, candidate, excess);
+    if (!outcome || excess == 0)
+      return outcome;
+    // At least a percent a time, so that this ends soon.
+    uint64_t less = std::max<uint64_t>(excess, machine.deviceBytes / 100 + 1);
+    if (less >= limit) {
+      outcome = scheduling::Outcome::failure(llvm::formatv("no cut of the {0} layers fits {1} bytes a device: the smallest plan found needs {2} bytes more; give devices more memory, "
+                                                           "or make micro-batches smaller",
+                                                           info.model.layers.size(), machine.deviceBytes, excess)
+                                                 .str());
+      outcome.infeasible = true;
+      return outcome;
+    }
+    limit -= less;
+  }
+}
+
+namespace {
+
+struct PartitionStages : planning::impl::PipePartitionStagesBase<PartitionStages> {
+  void runOnOperation() override {
+    if (failed(partition(getOperation())))
+      signalPassFailure();
+  }
+
+  LogicalResult partition(ModuleOp module) {
+    FailureOr<Config> config = Config::read(module);
+    if (failed(config))
+      return failure();
+    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
+    if (failed(info))
+      return failure();
+    scheduling::Machine machine = config->getMachine();
+    std::optional<Candidate> best;
+    scheduling::Outcome why = scheduling::Outcome::success();
+    for (const SaveChoice &choice : choicesOf(config->recompute)) {
+      Candidate candidate;
+      scheduling::Outcome outcome = planWithin(*info, machine, *config, choice, candidate);
+      if (!outcome) {
+        // Keep the first reason: full recomputation needs least memory.
+        if (why.ok)
+          why = outcome;
+        if (!outcome.infeasible)
+          break;
+        continue;
+      }
+      if (!best || candidate.time < best->time)
+        best = std::move(candidate);
+    }
+    if (!best)
+      return sched::report(info->chain.getLoc(), why);
+    OpBuilder builder(module.getBodyRegion());
+    builder.setInsertionPointToEnd(module.getBody());
+    planning::writePlan(builder, info->chain.getLoc(), FlatSymbolRefAttr::get(info->chain.getSymNameAttr()), info->model, config->devices, best->plan);
+    return success();
+  }
+};
+
+} // namespace

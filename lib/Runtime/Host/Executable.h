@@ -1,0 +1,80 @@
+//===- Executable.h - The host code of a program ----------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The shared object in the file, opened, and the launch list of every entry with its kernels found.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_LIB_RUNTIME_HOST_EXECUTABLE_H
+#define RONDO_LIB_RUNTIME_HOST_EXECUTABLE_H
+
+#include "Gemm.h"
+#include "rondo/Runtime/Program.h"
+#include <memory>
+#include <vector>
+
+namespace rondo::runtime {
+
+using KernelFunction = void (*)(void *const *pointers, int64_t begin, int64_t end);
+
+/// What one thread needs to run entries; as large as the program's largest call needs.
+struct EntryScratch {
+  std::vector<void *> pointers;
+  GemmScratch gemm;
+};
+
+class Executable {
+public:
+  /// Errors: a CPU feature is missing (named, before any code is opened), the code cannot be opened, or kernels are missing (all
+  /// are named).
+  static Status create(const Program &program, std::unique_ptr<Executable> &executable);
+  ~Executable();
+  Executable(const Executable &) = delete;
+  Executable &operator=(const Executable &) = delete;
+
+  void run(uint32_t entry, std::byte *const *arguments, EntryScratch &scratch) const;
+  EntryScratch makeScratch() const;
+
+  KernelFunction optimizer = nullptr;         ///< See program.fbs; null if the program names none.
+  KernelFunction optimizerWithCopy = nullptr;
+
+private:
+  struct Call {
+    program::CallKind kind;
+    uint32_t firstAddress = 0, addressCount = 0;
+    KernelFunction kernel = nullptr;
+    int64_t extent = 0;
+    uint64_t bytes = 0;
+    GemmShape gemm;
+  };
+  struct Address {
+    uint32_t argument;
+    uint64_t offset;
+  };
+  struct Entry {
+    uint32_t firstCall, callCount;
+  };
+
+  Executable() = default;
+  Status open(std::span<const std::byte> code);
+  Status resolve(const program::Program &table);
+
+  void *library = nullptr;
+  std::vector<Entry> entries;
+  std::vector<Call> calls;
+  std::vector<Address> addresses;
+  uint32_t mostPointers = 0;
+  GemmScratch::Sizes scratchSizes;
+};
+
+/// Names of LLVM's target features that this machine lacks, of `required`.
+std::vector<std::string> missingCpuFeatures(std::span<const std::string> required);
+
+} // namespace rondo::runtime
+
+#endif // RONDO_LIB_RUNTIME_HOST_EXECUTABLE_H

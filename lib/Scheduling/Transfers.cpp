@@ -1,0 +1,590 @@
+//===- Transfers.cpp - Every transfer, launch and host step ---------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops are issued in an order in which nothing waits for what is issued later: slot by slot, a slot's micro-batches in turn. The
+// parameters of the slot that comes next on a device go between the micro-batches of the slot before, behind its activations:
+// that order, and the number of instances in each pool, is all the pacing there is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transfers.h"
+#include "Support.h"
+#include <algorithm>
+#include <limits>
+
+using namespace rondo::scheduling;
+using namespace rondo::scheduling::detail;
+
+namespace {
+
+enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };
+
+class IterationBuilder {
+public:
+  IterationBuilder(const TransferProblem &problem, Schedule &schedule)
+      : model(problem.model), machine(problem.machine), plan(problem.plan), schedule(schedule),
+        host(problem.model, schedule) {}
+
+  Outcome run();
+
+private:
+  struct BlockState {
+    std::set<uint32_t> gradientLayers; ///< Whose backward adds to its gradient.
+    size_t lastSlot = 0;               ///< After which nothing of the iteration touches copy or gradient.
+    size_t firstSlot = SIZE_MAX;       ///< That uploads it.
+  };
+
+  Outcome shapeStages();
+  void makePools();
+  void makeLocals();
+  void findBlocks();
+
+  Op &emit(OpKind kind, LaneKind lane, std::string name);
+  Operand take(const StageValue &value, uint32_t device, Access access);
+  void emitInputs();
+  void emitParameterUpload(size_t slot, uint32_t value);
+  void emitSlot(size_t slot);
+  void emitMicroBatch(size_t slot, uint32_t position);
+  void emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch);
+  void emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch);
+  void emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch);
+  void emitGradientDownload(size_t slot, uint32_t value);
+  void emitUpdates(size_t slot);
+  void emitOptimizer(uint32_t block);
+  void emitLoss();
+  Operand gradientOf(uint32_t block, Access access);
+
+  uint32_t microBatchOf(size_t slot, uint32_t position) const { return plan.slots[slot].microBatches[position]; }
+  std::string suffix(size_t slot, int64_t microBatch = -1) const;
+
+  const Model &model;
+  const Machine &machine;
+  const Plan &plan;
+  Schedule &schedule;
+  HostBuffers host;
+  std::vector<StageShape> shapes;
+  std::vector<std::vector<uint32_t>> parameterValues; ///< By stage, in order of first use.
+  PoolPlan pools;
+  std::vector<uint32_t> poolBuffer;                ///< First buffer of each pool.
+  std::vector<std::vector<uint64_t>> taken;        ///< By device, pool.
+  std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
+  std::vector<std::map<uint32_t, Operand>> held;   ///< By slot: the instance of each value now.
+  std::vector<BlockState> blocks;
+  size_t lossSlot = 0;                             ///< The last fused one.
+};
+
+} // namespace
+
+Op &IterationBuilder::emit(OpKind kind, LaneKind lane, std::string name) {
+  Op &op = schedule.ops.emplace_back();
+  op.kind = kind;
+  op.lane = lane;
+  op.name = std::move(name);
+  return op;
+}
+
+std::string IterationBuilder::suffix(size_t slot, int64_t microBatch) const {
+  std::string text;
+  if (microBatch >= 0)
+    text += " mb " + std::to_string(microBatch);
+  if (model.rounds > 1)
+    text += " round " + std::to_string(plan.slots[slot].round);
+  return text;
+}
+
+static Operand withAccess(Operand operand, Access access) {
+  operand.access = access;
+  return operand;
+}
+
+static uint64_t traffic(const Op &op) {
+  uint64_t bytes = 0;
+  for (const Operand &operand : op.operands)
+    bytes += operand.bytes * (operand.access == Access::ReadWrite ? 2 : 1);
+  return bytes;
+}
+
+static double hostTime(const Machine &machine, const Op &op) {
+  return machine.hostBandwidth > 0 ? (double)traffic(op) / machine.hostBandwidth * 1e9 : 0;
+}
+
+Outcome IterationBuilder::shapeStages() {
+  for (const Stage &stage : plan.stages)
+    shapes.push_back(buildStageShape(model, plan.keep, plan.save, stage));
+  if (Outcome outcome = connectStages(model, plan.stages, shapes); !outcome)
+    return outcome;
+  parameterValues.resize(shapes.size());
+  for (size_t s = 0; s < shapes.size(); ++s)
+    for (uint32_t v = 0; v < shapes[s].values.size(); ++v)
+      if (shapes[s].values[v].key.kind == ValueKind::Parameters)
+        parameterValues[s].push_back(v);
+  return Outcome::success();
+}
+
+void IterationBuilder::makePools() {
+  static const char *const names[] = {"parameters", "gradients", "activations up", "activations down"};
+  SlotSequence sequence;
+  for (const Slot &slot : plan.slots) {
+    sequence.stage.push_back(slot.stage);
+    sequence.device.push_back(slot.device);
+    sequence.microBatches.push_back((uint32_t)slot.microBatches.size());
+  }
+  sequence.devices = schedule.devices;
+  sequence.rotation = plan.rotation;
+  sequence.wraps = model.staleness == 1;
+  pools = planPools(shapes, sequence);
+  for (const Pool &pool : pools.pools) {
+    poolBuffer.push_back((uint32_t)schedule.buffers.size());
+    for (uint32_t i = 0; i < pool.count; ++i) {
+      Buffer &buffer = schedule.buffers.emplace_back();
+      buffer.name = std::string(names[(size_t)pool.cls]) + " of " + std::to_string(pool.bytes) + " bytes #" +
+                    std::to_string(i);
+      buffer.bytes = pool.bytes;
+    }
+  }
+  taken.resize(schedule.devices);
+  for (uint32_t d = 0; d < schedule.devices; ++d)
+    taken[d].assign(pools.starts[d].begin(), pools.starts[d].end());
+}
+
+void IterationBuilder::makeLocals() {
+  std::vector<int32_t> firstSlot(shapes.size(), -1);
+  for (size_t i = plan.slots.size(); i-- > 0;)
+    firstSlot[plan.slots[i].stage] = (int32_t)i;
+  localBuffers.resize(shapes.size());
+  for (size_t s = 0; s < shapes.size(); ++s) {
+    localBuffers[s].assign(shapes[s].values.size(), 0);
+    for (size_t v = 0; v < shapes[s].values.size(); ++v) {
+      const StageValue &value = shapes[s].values[v];
+      if (!value.local())
+        continue;
+      localBuffers[s][v] = (uint32_t)schedule.buffers.size();
+      Buffer &buffer = schedule.buffers.emplace_back();
+      buffer.name = "stage " + std::to_string(s) + ": " + describeValue(model, value.key);
+      buffer.bytes = value.bytes;
+      buffer.computeOnly = true;
+      buffer.slot = firstSlot[s];
+    }
+  }
+}
+
+void IterationBuilder::findBlocks() {
+  blocks.resize(model.blocks.size());
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot &slot = plan.slots[i];
+    if (plan.stages[slot.stage].kind == StageKind::Fused)
+      lossSlot = i;
+    for (const StageValue &value : shapes[slot.stage].values) {
+      if (value.key.kind != ValueKind::Parameters && value.key.kind != ValueKind::Gradient)
+        continue;
+      BlockState &state = blocks[value.key.owner];
+      state.lastSlot = i;
+      if (value.key.kind == ValueKind::Gradient)
+        state.gradientLayers.insert(value.key.index);
+      else
+        state.firstSlot = std::min(state.firstSlot, i);
+    }
+  }
+}
+
+Operand IterationBuilder::take(const StageValue &value, uint32_t device, Access access) {
+  uint32_t pool = pools.find(poolClass(value), alignUp(value.bytes));
+  auto instance = (uint32_t)(taken[device][pool]++ % pools.pools[pool].count);
+  return {{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
+}
+
+void IterationBuilder::emitInputs() {
+  std::vector<bool> read(model.inputs.size(), false);
+  for (const StageShape &shape : shapes)
+    for (const StageValue &value : shape.values)
+      if (value.key.kind == ValueKind::Side)
+        read[value.key.owner] = true;
+  if (model.countLabels)
+    for (uint32_t input : model.countInputs)
+      read[input] = true;
+  auto emitSeeds = [&] {
+    Op &op = emit(OpKind::Seed, LaneKind::Staging, "seed");
+    for (Access access : {Access::Read, Access::Write})
+      for (uint32_t r = 0; r < model.rounds; ++r)
+        for (uint32_t m = 0; m < model.microBatches; ++m) {
+          if (access == Access::Write)
+            op.operands.push_back(host.perStep("seed", 4, r, m, access));
+          else if (model.countLabels)
+            op.operands.push_back(host.perStep("label count", 4, r, m, access));
+        }
+    op.duration = hostTime(machine, op);
+  };
+  if (!model.countLabels)
+    emitSeeds();
+  for (uint32_t r = 0; r < model.rounds; ++r)
+    for (uint32_t m = 0; m < model.microBatches; ++m) {
+      std::string where = " mb " + std::to_string(m);
+      if (model.rounds > 1)
+        where += " round " + std::to_string(r);
+      for (uint32_t i = 0; i < model.inputs.size(); ++i) {
+        if (!read[i])
+          continue;
+        Op &op = emit(OpKind::StageInput, LaneKind::Staging, "stage " + model.inputs[i].name + where);
+        op.operands.push_back(
+            host.perStep("input " + model.inputs[i].name, model.inputs[i].bytes, r, m, Access::Write));
+        op.input = (int32_t)i;
+        op.round = (int32_t)r;
+        op.microBatch = (int32_t)m;
+        op.duration = 2 * hostTime(machine, op);
+      }
+      if (!model.countLabels)
+        continue;
+      Op &op = emit(OpKind::CountLabels, LaneKind::Staging, "count labels" + where);
+      for (uint32_t i : model.countInputs)
+        op.operands.push_back(
+            host.perStep("input " + model.inputs[i].name, model.inputs[i].bytes, r, m, Access::Read));
+      op.operands.push_back(host.perStep("label count", 4, r, m, Access::Write));
+      op.entry = model.countEntry;
+      op.round = (int32_t)r;
+      op.microBatch = (int32_t)m;
+      op.duration = hostTime(machine, op);
+    }
+  if (model.countLabels)
+    emitSeeds();
+}
+
+void IterationBuilder::emitParameterUpload(size_t slot, uint32_t value) {
+  const StageValue &info = shapes[plan.slots[slot].stage].values[value];
+  uint32_t block = info.key.owner;
+  Op &op = emit(OpKind::Upload, LaneKind::ParameterUp,
+                "upload parameters of " + model.blocks[block].name + " for slot " + std::to_string(slot));
+  op.device = (int32_t)plan.slots[slot].device;
+  Operand instance = take(info, plan.slots[slot].device, Access::Write);
+  op.operands = {host.uploadCopy(block, Access::Read), instance};
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)plan.slots[slot].round;
+  op.block = (int32_t)block;
+  op.priority = kParameters;
+  op.duration = predictCopy(machine, true, info.bytes);
+  held[slot][value] = instance;
+}
+
+void IterationBuilder::emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch) {
+  const Slot &where = plan.slots[slot];
+  const StageValue &info = shapes[where.stage].values[value];
+  Operand source;
+  if (info.key.kind == ValueKind::Side)
+    source = host.perStep("input " + model.inputs[info.key.owner].name, info.bytes, where.round, microBatch,
+                          Access::Read);
+  else if (info.key.kind == ValueKind::Seed)
+    source = host.perStep("seed", info.bytes, where.round, microBatch, Access::Read);
+  else
+    source = host.value(info.key, info.bytes, where.round, microBatch, Access::Read);
+  Op &op = emit(OpKind::Upload, LaneKind::ActivationUp,
+                "upload " + describeValue(model, info.key) + suffix(slot, microBatch) + " for slot " +
+                    std::to_string(slot));
+  op.device = (int32_t)where.device;
+  op.operands = {std::move(source), held[slot][value]};
+  op.operands[1].access = Access::Write;
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.microBatch = (int32_t)microBatch;
+  if (info.key.kind == ValueKind::Side)
+    op.input = (int32_t)info.key.owner;
+  else if (info.key.kind != ValueKind::Seed)
+    op.layer = (int32_t)info.key.owner;
+  op.priority = kActivations;
+  op.duration = predictCopy(machine, true, info.bytes);
+}
+
+void IterationBuilder::emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch) {
+  const Slot &where = plan.slots[slot];
+  const StageValue &info = shapes[where.stage].values[value];
+  Op &op = emit(OpKind::Download, LaneKind::ActivationDown,
+                "download " + describeValue(model, info.key) + suffix(slot, microBatch));
+  bool loss = info.key.kind == ValueKind::Loss;
+  op.device = (int32_t)where.device;
+  op.operands = {withAccess(held[slot][value], Access::Read),
+                 loss ? host.perStep("loss", info.bytes, where.round, microBatch, Access::Write)
+                      : host.value(info.key, info.bytes, where.round, microBatch, Access::Write)};
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.microBatch = (int32_t)microBatch;
+  op.layer = loss ? (int32_t)model.layers.size() - 1 : (int32_t)info.key.owner;
+  op.priority = kActivations;
+  op.duration = predictCopy(machine, false, info.bytes);
+}
+
+void IterationBuilder::emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch) {
+  const Slot &where = plan.slots[slot];
+  const StageShape &shape = shapes[where.stage];
+  const LaunchShape &info = shape.launches[launch];
+  const Layer &layer = model.layers[info.layer];
+  Op &op = emit(OpKind::Launch, LaneKind::Compute, info.name + " " + layer.name + suffix(slot, microBatch));
+  op.device = (int32_t)where.device;
+  op.entry = layer.bodyName + "::" + info.name;
+  for (const Use &use : info.operands) {
+    Operand operand;
+    if (shape.values[use.value].local())
+      operand.buffers = {localBuffers[where.stage][use.value]};
+    else
+      operand = held[slot][use.value];
+    operand.offset = use.offset;
+    operand.bytes = use.bytes;
+    operand.access = use.access;
+    op.operands.push_back(std::move(operand));
+  }
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.layer = (int32_t)info.layer;
+  op.microBatch = (int32_t)microBatch;
+  op.duration = info.entry->time;
+}
+
+void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
+  const Slot &where = plan.slots[slot];
+  const StageValue &info = shapes[where.stage].values[value];
+  uint32_t block = info.key.owner, layer = info.key.index;
+  std::string name = describeValue(model, info.key) + suffix(slot);
+  Op &op = emit(OpKind::Download, LaneKind::GradientDown, "download " + name);
+  op.device = (int32_t)where.device;
+  op.operands = {withAccess(held[slot][value], Access::Read), host.landing(block, layer, Access::Write)};
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.layer = (int32_t)layer;
+  op.block = (int32_t)block;
+  op.priority = kGradients;
+  op.duration = predictCopy(machine, false, info.bytes);
+  if (model.rounds == 1)
+    return;
+  Op &add = emit(OpKind::Accumulate, LaneKind::Update, "add " + name);
+  add.first = where.round == 0;
+  add.operands = {host.sum(block, layer, add.first ? Access::Write : Access::ReadWrite),
+                  host.landing(block, layer, Access::Read)};
+  add.round = (int32_t)where.round;
+  add.layer = (int32_t)layer;
+  add.block = (int32_t)block;
+  add.duration = hostTime(machine, add);
+}
+
+void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
+  const Slot &where = plan.slots[slot];
+  const StageShape &shape = shapes[where.stage];
+  uint32_t microBatch = microBatchOf(slot, position), count = (uint32_t)where.microBatches.size();
+  bool last = position + 1 == count;
+  // By launch: what must be there before, and what goes out after.
+  std::vector<std::vector<uint32_t>> before(shape.launches.size()), after(shape.launches.size()),
+      complete(shape.launches.size());
+  for (uint32_t v = 0; v < shape.values.size(); ++v) {
+    const StageValue &value = shape.values[v];
+    if (value.local() || value.key.kind == ValueKind::Parameters)
+      continue;
+    if (value.key.kind == ValueKind::Gradient) {
+      if (last)
+        complete[value.lastUse].push_back(v);
+      continue;
+    }
+    held[slot][v] = take(value, where.device, Access::Read);
+    (value.uploaded ? before : after)[value.firstUse].push_back(v);
+  }
+  for (uint32_t l = 0; l < shape.launches.size(); ++l) {
+    for (uint32_t v : before[l])
+      emitValueUpload(slot, v, microBatch);
+    if (l == 0) {
+      // This micro-batch's share of the next slot's parameters.
+      size_t next = slot + 1;
+      while (next < plan.slots.size() && plan.slots[next].device != where.device)
+        ++next;
+      if (next < plan.slots.size()) {
+        const std::vector<uint32_t> &values = parameterValues[plan.slots[next].stage];
+        for (size_t i = values.size() * position / count; i < values.size() * (position + 1) / count; ++i)
+          emitParameterUpload(next, values[i]);
+      }
+    }
+    emitLaunch(slot, l, microBatch);
+    for (uint32_t v : after[l])
+      emitValueDownload(slot, v, microBatch);
+    for (uint32_t v : complete[l])
+      emitGradientDownload(slot, v);
+  }
+}
+
+void IterationBuilder::emitSlot(size_t slot) {
+  const Slot &where = plan.slots[slot];
+  const StageShape &shape = shapes[where.stage];
+  for (uint32_t v = 0; v < shape.values.size(); ++v) {
+    const StageValue &value = shape.values[v];
+    if (value.key.kind != ValueKind::Gradient)
+      continue;
+    held[slot][v] = take(value, where.device, Access::Write);
+    Op &op = emit(OpKind::Zero, LaneKind::Compute, "zero " + describeValue(model, value.key) + suffix(slot));
+    op.device = (int32_t)where.device;
+    op.operands = {held[slot][v]};
+    op.slot = (int32_t)slot;
+    op.round = (int32_t)where.round;
+    op.layer = (int32_t)value.key.index;
+    op.block = (int32_t)value.key.owner;
+    op.duration = machine.launchLatency;
+    if (machine.deviceBandwidth > 0)
+      op.duration += (double)value.bytes / machine.deviceBandwidth * 1e9;
+  }
+  for (uint32_t position = 0; position < where.microBatches.size(); ++position)
+    emitMicroBatch(slot, position);
+}
+
+Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
+  uint32_t layer = *blocks[block].gradientLayers.begin();
+  return model.rounds == 1 ? host.landing(block, layer, access) : host.sum(block, layer, access);
+}
+
+void IterationBuilder::emitUpdates(size_t slot) {
+  // The order in which gradients become complete: backward's.
+  for (uint32_t b = (uint32_t)blocks.size(); b-- > 0;) {
+    const BlockState &state = blocks[b];
+    if (state.gradientLayers.empty() || state.lastSlot != slot)
+      continue;
+    // Uses of a tied block are added in layer order.
+    for (uint32_t layer : state.gradientLayers) {
+      if (layer == *state.gradientLayers.begin())
+        continue;
+      Op &op = emit(OpKind::Accumulate, LaneKind::Update,
+                    "add use of " + model.blocks[b].name + " by " + model.layers[layer].name);
+      op.operands = {gradientOf(b, Access::ReadWrite), model.rounds == 1 ? host.landing(b, layer, Access::Read)
+                                                                         : host.sum(b, layer, Access::Read)};
+      op.layer = (int32_t)layer;
+      op.block = (int32_t)b;
+      op.duration = hostTime(machine, op);
+    }
+    if (!model.clip) {
+      emitOptimizer(b);
+      continue;
+    }
+    std::set<int64_t> members;
+    for (const Layer &layer : model.layers)
+      for (const Parameter &parameter : layer.parameters)
+        if (parameter.block == b && parameter.gradientOffset >= 0)
+          members.insert(parameter.gradientOffset);
+    Op &op = emit(OpKind::Norm, LaneKind::Update, "norm of " + model.blocks[b].name);
+    op.operands = {gradientOf(b, Access::Read), host.partials(b, 8 * members.size(), Access::Write)};
+    op.block = (int32_t)b;
+    op.duration = hostTime(machine, op);
+  }
+  if (slot == lossSlot)
+    emitLoss();
+  if (!model.clip || slot + 1 != plan.slots.size())
+    return;
+  std::vector<Operand> squares;
+  std::vector<uint32_t> order;
+  for (uint32_t b = 0; b < blocks.size(); ++b)
+    if (!blocks[b].gradientLayers.empty()) {
+      std::set<int64_t> members;
+      for (const Layer &layer : model.layers)
+        for (const Parameter &parameter : layer.parameters)
+          if (parameter.block == b && parameter.gradientOffset >= 0)
+            members.insert(parameter.gradientOffset);
+      squares.push_back(host.partials(b, 8 * members.size(), Access::Read));
+      order.push_back(b);
+    }
+  squares.push_back(host.coefficient(Access::Write));
+  Op &op = emit(OpKind::Clip, LaneKind::Update, "clip");
+  op.operands = std::move(squares);
+  op.duration = hostTime(machine, op);
+  // All wait for the norm: what the next iteration uploads first goes first.
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(blocks[a].firstSlot, a) < std::pair(blocks[b].firstSlot, b);
+  });
+  for (uint32_t b : order)
+    emitOptimizer(b);
+}
+
+void IterationBuilder::emitOptimizer(uint32_t block) {
+  Op &op = emit(OpKind::Optimizer, LaneKind::Update, "update " + model.blocks[block].name);
+  op.operands.push_back(gradientOf(block, Access::Read));
+  if (model.clip)
+    op.operands.push_back(host.coefficient(Access::Read));
+  op.operands.push_back(host.master(block, false, Access::Read));
+  op.operands.push_back(host.master(block, true, Access::Write));
+  for (uint32_t i = 0; i < model.momentsPerElement; ++i)
+    op.operands.push_back(host.moment(block, i));
+  if (!model.uploadIsMaster)
+    op.operands.push_back(host.nextCopy(block, Access::Write));
+  op.block = (int32_t)block;
+  op.duration = hostTime(machine, op);
+}
+
+void IterationBuilder::emitLoss() {
+  Op &op = emit(OpKind::Loss, LaneKind::Staging, "loss");
+  for (const char *what : {"loss", "label count"})
+    for (uint32_t r = 0; r < model.rounds; ++r)
+      for (uint32_t m = 0; m < model.microBatches; ++m)
+        if (what[1] == 'o' || model.countLabels)
+          op.operands.push_back(host.perStep(what, 4, r, m, Access::Read));
+  op.duration = hostTime(machine, op);
+}
+
+Outcome IterationBuilder::run() {
+  schedule = Schedule();
+  schedule.name = model.name;
+  schedule.devices = machine.devices;
+  schedule.rotation = plan.rotation;
+  if (Outcome outcome = shapeStages(); !outcome)
+    return outcome;
+  makePools();
+  makeLocals();
+  findBlocks();
+  held.resize(plan.slots.size());
+  emitInputs();
+  // Each device's first parameters: no slot before could carry them.
+  std::vector<bool> started(schedule.devices, false);
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    if (started[plan.slots[i].device])
+      continue;
+    started[plan.slots[i].device] = true;
+    for (uint32_t value : parameterValues[plan.slots[i].stage])
+      emitParameterUpload(i, value);
+  }
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    emitSlot(i);
+    held[i].clear();
+    emitUpdates(i);
+  }
+  schedule.period = computePeriod(schedule);
+  return Outcome::success();
+}
+
+Outcome TransferProblem::check() const {
+  Outcome outcome = checkModel(model);
+  auto complain = [&](std::string message) {
+    outcome.ok = false;
+    outcome.messages.push_back(std::move(message));
+  };
+  if (!outcome)
+    return outcome;
+  if (outcome = checkEntries(model, plan.keep, plan.save); !outcome)
+    return outcome;
+  if (plan.slots.empty())
+    complain("the plan has no slots");
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    if (plan.stages[s].begin >= plan.stages[s].end || plan.stages[s].end > model.layers.size())
+      complain("stage " + std::to_string(s) + " holds layers " + std::to_string(plan.stages[s].begin) + " to " +
+               std::to_string(plan.stages[s].end) + " of " + std::to_string(model.layers.size()));
+    else if ((plan.stages[s].kind == StageKind::Fused) != (plan.stages[s].end == model.layers.size()))
+      complain("stage " + std::to_string(s) + ": the loss layer belongs to the fused stage, and it alone");
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot &slot = plan.slots[i];
+    if (slot.stage >= plan.stages.size() || slot.device >= machine.devices || slot.round >= model.rounds ||
+        slot.microBatches.empty())
+      complain("slot " + std::to_string(i) + " names a stage, device, round or micro-batch that does not exist");
+    for (uint32_t m : slot.microBatches)
+      if (m >= model.microBatches)
+        complain("slot " + std::to_string(i) + " runs micro-batch " + std::to_string(m) + " of " +
+                 std::to_string(model.microBatches));
+  }
+  return outcome;
+}
+
+Outcome TransferProblem::solve(Schedule &schedule) const {
+  if (Outcome outcome = check(); !outcome)
+    return outcome;
+  return IterationBuilder(*this, schedule).run();
+}

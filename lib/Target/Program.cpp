@@ -1,0 +1,236 @@
+//===- Program.cpp - Writes the .rondo file ----------------------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Target/Program.h"
+#include "ProgramTables.h"
+#include "rondo/Dialect/NN/Utils.h"
+#include "rondo/Dialect/Sched/Translation.h"
+#include "rondo/Runtime/ProgramFormat.h"
+#include "llvm/Support/Path.h"
+#include <map>
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::target;
+
+namespace {
+
+class ProgramWriter {
+public:
+  ProgramWriter(ModuleOp module, StringRef outputPath) : module(module), outputPath(outputPath), symbols(module) {}
+
+  FailureOr<std::string> write() {
+    FailureOr<Config> read = Config::read(module);
+    FailureOr<sched::ProgramOp> op = planning::getOnly<sched::ProgramOp>(module, "memory");
+    FailureOr<pipe::PlanOp> plan = planning::getOnly<pipe::PlanOp>(module, "slots");
+    if (failed(read) || failed(op) || failed(plan))
+      return failure();
+    config = *read;
+    FailureOr<planning::ModelInfo> info = planning::buildModel(module, config);
+    FailureOr<scheduling::Schedule> schedule = sched::readSchedule(*op);
+    if (failed(info) || failed(schedule))
+      return failure();
+    if (op->getArenaBytes().size() != 3)
+      return op->emitError("has no memory plan; phase `memory` makes it");
+    if (failed(compileEntries(*schedule, info->placements)))
+      return failure();
+    fillHeader(*info, *schedule, *plan);
+    StringRef modelPath;
+    if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
+      modelPath = source.getValue();
+    if (failed(fillTables(*info, *schedule, config, object, modelPath, outputPath, blobs, program)))
+      return failure();
+    fillBuffers(*schedule);
+    fillOps(*schedule, *op);
+    fillEntries();
+    program.kernels = blobs.add(std::move(object.sharedObject));
+    return finish();
+  }
+
+private:
+  /// Compiles the entries that some operation launches, numbered by first use.
+  LogicalResult compileEntries(const scheduling::Schedule &schedule, ArrayRef<planning::Placement> placements) {
+    SmallVector<kern::FuncOp> functions;
+    for (const scheduling::Op &op : schedule.ops) {
+      if (op.entry.empty() || !entryNumbers.insert({op.entry, (int32_t)functions.size()}).second)
+        continue;
+      auto [bodyName, entryName] = StringRef(op.entry).split("::");
+      auto body = symbols.lookup<pipe::BodyOp>(bodyName);
+      auto function = body ? SymbolTable(body).lookup<kern::FuncOp>(entryName) : kern::FuncOp();
+      if (!function)
+        return module.emitError() << "operation '" << op.name << "' launches @" << bodyName << "::@" << entryName << ", which is no kern.func";
+      functions.push_back(function);
+    }
+    // The optimizer also writes an upload copy where parameters are narrower than their masters.
+    Type copyType;
+    for (const planning::Placement &placement : placements) {
+      Type element = placement.getType().getElementType();
+      if (placement.gradientOffset >= 0 && !element.isF32())
+        copyType = element;
+    }
+    FailureOr<HostObject> compiled = emitHostObject(module.getLoc(), functions, copyType, HostOptions{config.hostCpu});
+    if (failed(compiled))
+      return failure();
+    object = std::move(*compiled);
+    return success();
+  }
+
+  void fillHeader(const planning::ModelInfo &info, scheduling::Schedule &schedule, pipe::PlanOp plan) {
+    program.name = info.model.name;
+    if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
+      program.source = llvm::sys::path::filename(source.getValue()).str();
+    program.producer = "rondo-compile 0.1";
+    program.target = config.machine.name;
+    program.devices = schedule.devices;
+    program.rotation = schedule.rotation;
+    program.period = schedule.period;
+    program.rounds = config.rounds;
+    program.micro_batches = config.microBatches;
+    program.staleness = config.staleness;
+    program.weigh_by_labels = info.model.countLabels;
+    program.device_bytes = schedule.arenaBytes[0];
+    program.pinned_bytes = schedule.arenaBytes[1];
+    program.host_bytes = schedule.arenaBytes[2];
+    program.cpu_features = object.cpuFeatures;
+    program.plan = plan.getReason().str();
+    program.arithmetic = describeArithmetic(module, config);
+    scheduling::Simulation simulation = scheduling::simulate(schedule, 4 + 2 * schedule.devices);
+    program.prediction = std::make_unique<program::PredictionT>();
+    program.prediction->iteration_ns = simulation.iteration;
+    program.prediction->first_ns = simulation.first;
+    program.prediction->bubble = simulation.bubble;
+    program.prediction->uploaded = simulation.uploaded;
+    program.prediction->downloaded = simulation.downloaded;
+  }
+
+  void fillBuffers(const scheduling::Schedule &schedule) {
+    for (const scheduling::Buffer &buffer : schedule.buffers) {
+      auto table = std::make_unique<program::BufferT>();
+      table->name = buffer.name;
+      table->space = (program::Space)buffer.space;
+      table->device = buffer.device;
+      table->bytes = buffer.bytes;
+      table->offset = (uint64_t)buffer.offset;
+      program.buffers.push_back(std::move(table));
+    }
+  }
+
+  void fillOps(const scheduling::Schedule &schedule, sched::ProgramOp op) {
+    SmallVector<std::string> nodes;
+    for (Operation &inner : op.getBody().front())
+      if (isa<sched::TimedOp>(inner))
+        nodes.push_back(nn::getNodeName(inner.getLoc()));
+    for (auto [number, entry] : llvm::enumerate(schedule.ops)) {
+      auto table = std::make_unique<program::OpT>();
+      table->kind = (program::OpKind)entry.kind;
+      table->lane = (program::Lane)entry.lane;
+      table->device = entry.device;
+      for (const scheduling::Operand &operand : entry.operands) {
+        auto out = std::make_unique<program::OperandT>();
+        out->buffers = operand.buffers;
+        out->phase = operand.phase;
+        out->offset = operand.offset;
+        out->bytes = operand.bytes;
+        out->access = (uint8_t)operand.access;
+        table->operands.push_back(std::move(out));
+      }
+      for (const scheduling::Wait &wait : entry.waits)
+        table->waits.push_back(program::Wait(wait.op, wait.distance));
+      table->entry = entry.entry.empty() ? -1 : entryNumbers[entry.entry];
+      table->name = entry.name;
+      table->node = nodes[number];
+      table->layer = entry.layer, table->slot = entry.slot, table->round = entry.round;
+      table->micro_batch = entry.microBatch, table->block = entry.block, table->input = entry.input;
+      table->priority = entry.priority;
+      table->first = entry.first;
+      table->start = entry.start, table->duration = entry.duration;
+      program.ops.push_back(std::move(table));
+    }
+  }
+
+  void fillEntries() {
+    for (const CompiledEntry &entry : object.entries) {
+      auto table = std::make_unique<program::EntryT>();
+      table->name = entry.name;
+      table->arguments = entry.arguments;
+      table->scratch_bytes = entry.scratchBytes;
+      table->flops = entry.flops, table->bytes = entry.bytes, table->time = entry.time;
+      for (const Call &call : entry.calls)
+        table->calls.push_back(convert(call));
+      program.entries.push_back(std::move(table));
+    }
+  }
+
+  static std::unique_ptr<program::CallT> convert(const Call &call) {
+    auto table = std::make_unique<program::CallT>();
+    table->kind = (program::CallKind)call.kind;
+    for (const Call::Address &address : call.addresses)
+      table->addresses.push_back(program::Address(address.argument, address.offset));
+    table->symbol = call.symbol;
+    table->begin = call.begin, table->extent = call.extent;
+    table->bytes = call.bytes;
+    table->node = call.node;
+    if (call.kind != Call::Kind::Gemm)
+      return table;
+    table->gemm = std::make_unique<program::GemmT>();
+    program::GemmT &gemm = *table->gemm;
+    gemm.m = call.m, gemm.n = call.n, gemm.k = call.k, gemm.batch = call.batch;
+    gemm.transpose_a = call.transposeA, gemm.transpose_b = call.transposeB;
+    gemm.lda = call.lda, gemm.ldb = call.ldb, gemm.ldc = call.ldc;
+    gemm.stride_a = call.strideA, gemm.stride_b = call.strideB, gemm.stride_c = call.strideC;
+    gemm.alpha = call.alpha, gemm.accumulate = call.accumulate;
+    // Products have floating operands: kern.gemm's verifier.
+    gemm.type_a = *getElementType(call.typeA), gemm.type_b = *getElementType(call.typeB), gemm.type_c = *getElementType(call.typeC);
+    return table;
+  }
+
+  /// Packs the table twice: the blobs come after it, so their offsets depend on its size, which their values do not change.
+  FailureOr<std::string> finish() {
+    uint64_t tableBytes = pack().size(), first = runtime::alignToBlob(runtime::kProgramTableOffset + tableBytes);
+    forEachBlob([&](program::BlobT &blob) { blob.offset += first; });
+    std::string table = pack();
+    if (table.size() != tableBytes)
+      return module.emitError() << "internal error: the program's table changed size from " << tableBytes << " to " << table.size() << " bytes";
+    std::string file(runtime::kProgramTableOffset, '\0');
+    file += table;
+    for (const std::string &part : blobs.getParts()) {
+      file.resize(runtime::alignToBlob(file.size()), '\0');
+      file += part;
+    }
+    runtime::sealProgram(file, tableBytes);
+    return file;
+  }
+
+  void forEachBlob(llvm::function_ref<void(program::BlobT &)> visit) {
+    visit(*program.kernels);
+    for (auto &parameter : program.parameters)
+      if (parameter->value)
+        visit(*parameter->value);
+  }
+
+  std::string pack() {
+    flatbuffers::FlatBufferBuilder builder;
+    // Zeros too: an offset's value must not change the table's size.
+    builder.ForceDefaults(true);
+    program::FinishProgramBuffer(builder, program::Program::Pack(builder, &program));
+    return std::string((const char *)builder.GetBufferPointer(), builder.GetSize());
+  }
+
+  ModuleOp module;
+  StringRef outputPath;
+  SymbolTable symbols;
+  Config config;
+  HostObject object;
+  Blobs blobs;
+  program::ProgramT program;
+  std::map<std::string, int32_t> entryNumbers;
+};
+
+} // namespace
+
+FailureOr<std::string> target::emitProgram(ModuleOp module, StringRef outputPath) { return ProgramWriter(module, outputPath).write(); }

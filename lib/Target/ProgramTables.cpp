@@ -1,0 +1,223 @@
+//===- ProgramTables.cpp - Parameters, blocks, inputs, optimizer --------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramTables.h"
+#include "rondo/Runtime/ProgramFormat.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
+#include <filesystem>
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::target;
+
+std::unique_ptr<program::BlobT> Blobs::add(std::string bytes) {
+  auto blob = std::make_unique<program::BlobT>();
+  blob->offset = end;
+  blob->length = bytes.size();
+  end = runtime::alignToBlob(end + bytes.size());
+  parts.push_back(std::move(bytes));
+  return blob;
+}
+
+std::optional<program::ElementType> target::getElementType(Type type) {
+  if (type.isF32())
+    return program::ElementType::F32;
+  if (type.isBF16())
+    return program::ElementType::BF16;
+  if (type.isF16())
+    return program::ElementType::F16;
+  if (type.isF64())
+    return program::ElementType::F64;
+  if (type.isInteger(64))
+    return program::ElementType::I64;
+  if (type.isInteger(32))
+    return program::ElementType::I32;
+  if (type.isInteger(1))
+    return program::ElementType::Bool;
+  return std::nullopt;
+}
+
+/// Elements as the file and devices hold them: little endian, booleans one a byte.
+static std::string getRawBytes(ElementsAttr value) {
+  auto dense = cast<DenseElementsAttr>(value);
+  if (value.getElementType().isInteger(1)) {
+    std::string bytes;
+    for (bool element : dense.getValues<bool>())
+      bytes.push_back(element ? 1 : 0);
+    return bytes;
+  }
+  ArrayRef<char> raw = dense.getRawData();
+  if (!dense.isSplat())
+    return std::string(raw.begin(), raw.end());
+  std::string bytes;
+  for (int64_t i = 0, e = value.getNumElements(); i != e; ++i)
+    bytes.append(raw.begin(), raw.end());
+  return bytes;
+}
+
+/// How --weights=random initialises: by rank and name, since the file holds no layer types.
+static StringRef getRole(nn::ParameterOp parameter) {
+  if (cast<RankedTensorType>(parameter.getType()).getRank() >= 2)
+    return "weight";
+  StringRef name = parameter.getSource().value_or(parameter.getSymName());
+  return name.ends_with("bias") ? "bias" : "scale";
+}
+
+/// `location` (relative to the model's folder; empty: the model file) relative to the program's folder.
+static std::string relocate(StringRef location, StringRef modelPath, StringRef outputPath) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path model = fs::absolute(modelPath.str(), error), output = fs::absolute(outputPath.str(), error);
+  fs::path file = location.empty() ? model : model.parent_path() / location.str();
+  fs::path relative = file.lexically_normal().lexically_relative(output.lexically_normal().parent_path());
+  return relative.empty() ? file.string() : relative.generic_string();
+}
+
+namespace {
+
+class TableWriter {
+public:
+  TableWriter(const planning::ModelInfo &info, const scheduling::Schedule &schedule, const Config &config, StringRef modelPath, StringRef outputPath, Blobs &blobs,
+              program::ProgramT &program)
+      : info(info), schedule(schedule), config(config), modelPath(modelPath), outputPath(outputPath), blobs(blobs), program(program) {}
+
+  LogicalResult write() {
+    Block &body = info.chain.getBody().front();
+    for (auto [input, argument] : llvm::zip(info.model.inputs, body.getArguments())) {
+      auto table = std::make_unique<program::InputT>();
+      auto type = cast<RankedTensorType>(argument.getType());
+      table->name = input.name;
+      table->shape.assign(type.getShape().begin(), type.getShape().end());
+      std::optional<program::ElementType> element = getElementType(type.getElementType());
+      if (!element)
+        return info.chain.emitError() << "input '" << input.name << "' has element type " << type.getElementType() << ", which programs cannot hold";
+      table->type = *element;
+      program.inputs.push_back(std::move(table));
+    }
+    for (const planning::Placement &placement : info.placements)
+      if (failed(addParameter(placement)))
+        return failure();
+    for (auto [number, block] : llvm::enumerate(info.model.blocks))
+      addBlock(number, block);
+    return success();
+  }
+
+private:
+  LogicalResult addParameter(const planning::Placement &placement) {
+    nn::ParameterOp parameter = placement.parameter;
+    auto type = cast<RankedTensorType>(parameter.getType());
+    std::optional<program::ElementType> element = getElementType(type.getElementType());
+    if (!element)
+      return parameter.emitError() << "has element type " << type.getElementType() << ", which programs cannot hold";
+    auto table = std::make_unique<program::ParameterT>();
+    table->name = parameter.getSymName().str();
+    table->source = parameter.getSource().value_or("").str();
+    table->transposed = parameter.getTransposed();
+    if (parameter.getCopies())
+      for (auto copy : parameter.getCopies()->getAsValueRange<StringAttr>())
+        addCopy(*table, copy);
+    table->type = table->upload_type = *element;
+    table->shape.assign(type.getShape().begin(), type.getShape().end());
+    table->trainable = parameter.getTrainable();
+    table->block = placement.block;
+    table->member_offset = placement.uploadOffset;
+    table->gradient_offset = table->state_offset = placement.gradientOffset;
+    table->role = getRole(parameter).str();
+    if (auto stored = parameter.getStored()) {
+      table->location = relocate(stored->getLocation(), modelPath, outputPath);
+      table->offset = stored->getOffset();
+      table->length = stored->getLength();
+    }
+    if (auto value = parameter.getValue())
+      table->value = blobs.add(getRawBytes(*value));
+    setGroup(*table);
+    program.parameters.push_back(std::move(table));
+    return success();
+  }
+
+  /// "name" or "name^T": the initializer holds the transpose.
+  static void addCopy(program::ParameterT &table, StringRef copy) {
+    bool transposed = copy.consume_back("^T");
+    table.copies.push_back(copy.str());
+    table.copies_transposed.push_back(transposed);
+  }
+
+  /// The first group whose pattern matches the whole ONNX or source name.
+  void setGroup(program::ParameterT &table) {
+    table.weight_decay = (float)config.optimizer.weightDecay;
+    table.learning_rate_scale = 1;
+    for (const ParameterGroup &group : config.groups) {
+      llvm::Regex pattern("^(" + group.pattern + ")$");
+      if (!pattern.match(table.name) && (table.source.empty() || !pattern.match(table.source)))
+        continue;
+      for (auto &[key, value] : group.settings) {
+        if (key == "weight-decay")
+          table.weight_decay = (float)value;
+        else if (key == "lr" && config.optimizer.learningRate > 0)
+          table.learning_rate_scale = (float)(value / config.optimizer.learningRate);
+      }
+      return;
+    }
+  }
+
+  /// A block's buffers are those that its operations name.
+  void addBlock(uint32_t number, const scheduling::ParameterBlock &block) {
+    auto table = std::make_unique<program::BlockT>();
+    table->name = block.name;
+    table->upload_bytes = block.uploadBytes;
+    table->gradient_bytes = block.gradientBytes;
+    llvm::SetVector<uint32_t> upload, gradients, master, moments;
+    for (const scheduling::Op &op : schedule.ops) {
+      if (op.block != (int32_t)number)
+        continue;
+      if (op.kind == scheduling::OpKind::Upload)
+        upload.insert(op.operands[0].buffers.begin(), op.operands[0].buffers.end());
+      if (op.kind == scheduling::OpKind::Download)
+        gradients.insert(op.operands[1].buffers.begin(), op.operands[1].buffers.end());
+      if (op.kind == scheduling::OpKind::Optimizer) {
+        size_t at = info.model.clip ? 2 : 1;
+        master.insert(op.operands[at].buffers.begin(), op.operands[at].buffers.end());
+        for (uint32_t i = 0; i < info.model.momentsPerElement; ++i)
+          moments.insert(op.operands[at + 2 + i].buffers.begin(), op.operands[at + 2 + i].buffers.end());
+      }
+    }
+    auto sorted = [](llvm::SetVector<uint32_t> &set) {
+      std::vector<uint32_t> list(set.begin(), set.end());
+      llvm::sort(list);
+      return list;
+    };
+    table->upload = sorted(upload), table->gradients = sorted(gradients), table->master = sorted(master), table->moments = sorted(moments);
+    program.blocks.push_back(std::move(table));
+  }
+
+  const planning::ModelInfo &info;
+  const scheduling::Schedule &schedule;
+  const Config &config;
+  StringRef modelPath, outputPath;
+  Blobs &blobs;
+  program::ProgramT &program;
+};
+
+} // namespace
+
+LogicalResult target::fillTables(const planning::ModelInfo &info, const scheduling::Schedule &schedule, const Config &config, const HostObject &object, StringRef modelPath,
+                                 StringRef outputPath, Blobs &blobs, program::ProgramT &program) {
+  program.optimizer = std::make_unique<program::OptimizerT>();
+  program.optimizer->learning_rate = config.optimizer.learningRate;
+  program.optimizer->beta1 = config.optimizer.beta1;
+  program.optimizer->beta2 = config.optimizer.beta2;
+  program.optimizer->epsilon = config.optimizer.epsilon;
+  program.optimizer->weight_decay = config.optimizer.weightDecay;
+  program.optimizer->clip_norm = config.clipGradNorm;
+  program.optimizer->symbol = object.optimizer;
+  program.optimizer->symbol_with_copy = object.optimizerWithCopy;
+  return TableWriter(info, schedule, config, modelPath, outputPath, blobs, program).write();
+}
