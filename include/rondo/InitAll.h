@@ -1,6 +1,6 @@
 //===- InitAll.h - Registration of all of Rondo -----------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -14,18 +14,25 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "rondo/Dialect/NN/NN.h"
+#include "rondo/Dialect/NN/Passes.h"
+#include "rondo/Dialect/Pipe/Passes.h"
 #include "rondo/Dialect/Sched/Sched.h"
 
 namespace rondo {
 
 /// Registers every dialect that a phase's output may contain.
 inline void registerAllRondoDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect>();
-  registry.insert<nn::NNDialect, sched::SchedDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                  mlir::math::MathDialect>();
+  registry.insert<nn::NNDialect, pipe::PipeDialect, sched::SchedDialect>();
 }
 
 /// Registers every pass under its command-line name.
-inline void registerAllRondoPasses() {}
+inline void registerAllRondoPasses() {
+  nn::registerNNPasses();
+  nn::registerRaisePipeline();
+  pipe::registerPipePasses();
+}
 
 } // namespace rondo
 

@@ -8,6 +8,7 @@
 
 #include "rondo/Dump/Dump.h"
 #include "rondo/Runtime/ProgramFormat.h"
+#include "nlohmann/json.hpp"
 #include <iomanip>
 #include <ostream>
 
@@ -67,6 +68,18 @@ void dump::printPlan(const runtime::Program &loaded, std::ostream &out) {
     out << "predicted: a step takes " << Milliseconds{prediction->iteration_ns()} << " (the first " << Milliseconds{prediction->first_ns()} << "), devices idle "
         << std::fixed << std::setprecision(1) << 100 * prediction->bubble() << " %, " << Bytes{(double)prediction->uploaded()} << " up and "
         << Bytes{(double)prediction->downloaded()} << " down a step\n";
+}
+
+void dump::printPlanJson(const runtime::Program &loaded, std::ostream &out) {
+  const Program &table = loaded.table();
+  nlohmann::ordered_json plan = {
+      {"plan", text(table.plan())},         {"devices", table.devices()},           {"rounds", table.rounds()},
+      {"micro_batches", table.micro_batches()}, {"staleness", table.staleness()},   {"rotation", table.rotation()},
+      {"device_bytes", table.device_bytes()},   {"pinned_bytes", table.pinned_bytes()}, {"host_bytes", table.host_bytes()}};
+  if (const Prediction *prediction = table.prediction())
+    plan["predicted"] = {{"step_ns", prediction->iteration_ns()}, {"first_step_ns", prediction->first_ns()}, {"bubble", prediction->bubble()},
+                         {"uploaded_bytes", prediction->uploaded()}, {"downloaded_bytes", prediction->downloaded()}};
+  out << plan.dump(2) << "\n";
 }
 
 static void printOperand(const Operand &operand, std::ostream &out) {

@@ -112,6 +112,12 @@ std::optional<int64_t> Dimensions::evaluate(StringRef expression) const {
   return ExpressionParser(expression, sizes).parse();
 }
 
+static void insertOnce(std::vector<std::string> &names,
+                       const std::string &name) {
+  if (!llvm::is_contained(names, name))
+    names.push_back(name);
+}
+
 int64_t Dimensions::resolve(const onnx::TensorShapeProto::Dimension &dimension,
                             const std::string &fallbackName) {
   if (dimension.has_dim_value())
@@ -119,10 +125,10 @@ int64_t Dimensions::resolve(const onnx::TensorShapeProto::Dimension &dimension,
   // A dimension without a name is called after its input and axis.
   std::string name =
       dimension.dim_param().empty() ? fallbackName : dimension.dim_param();
-  known.insert(name);
+  insertOnce(known, name);
   if (std::optional<int64_t> size = evaluate(name))
     return *size;
-  missing.insert(name);
+  insertOnce(missing, name);
   return 0;
 }
 
@@ -195,12 +201,12 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
     for (const std::string &name : missing)
       flags += " --dim " + name + "=SIZE";
     emitError(file.getLoc()) << "symbolic dimensions "
-                             << quoteAll(missing.getArrayRef())
+                             << quoteAll(missing)
                              << " have no size: add" << flags;
   }
   // A misspelt name must not go unnoticed.
   for (const auto &[name, size] : given) {
-    bool used = known.contains(name);
+    bool used = llvm::is_contained(known, name);
     for (const std::string &other : known)
       used |= StringRef(other).contains(name);
     if (used)
@@ -211,7 +217,7 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
     if (known.empty())
       error << ": all are fixed";
     else
-      error << "; there are " << quoteAll(known.getArrayRef());
+      error << "; there are " << quoteAll(known);
   }
   if (!good)
     return failure();

@@ -11,10 +11,10 @@
 
 #include "ModelFile.h"
 #include "rondo/Import/Import.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rondo {
 
@@ -39,8 +39,8 @@ private:
 
   llvm::StringMap<int64_t> sizes;
   /// Names given or asked for.
-  llvm::SetVector<std::string, std::vector<std::string>> known;
-  llvm::SetVector<std::string, std::vector<std::string>> missing;
+  std::vector<std::string> known;
+  std::vector<std::string> missing;
 };
 
 } // namespace rondo

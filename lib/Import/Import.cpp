@@ -149,7 +149,7 @@ Value Importer::readParameter(int initializer) {
   }
   auto unit = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
   symbols.insert(tensor.name);
-  auto parameter = nn::ParameterOp::create(
+  nn::ParameterOp::create(
       builder, loc, builder.getStringAttr(tensor.name),
       TypeAttr::get(tensor.type), unit(info.isTrainable),
       nn::StoredAttr::get(context, *tensor.location, tensor.offset,
@@ -157,9 +157,9 @@ Value Importer::readParameter(int initializer) {
       ElementsAttr(),
       info.source.empty() ? StringAttr() : builder.getStringAttr(info.source),
       unit(info.isSourceTransposed),
-      copies.empty() ? ArrayAttr() : builder.getArrayAttr(copies));
-  if (!copies.empty())
-    parameter.setCopiesTransposed(transposedCopies);
+      copies.empty() ? ArrayAttr() : builder.getArrayAttr(copies),
+      copies.empty() ? DenseBoolArrayAttr()
+                     : builder.getDenseBoolArrayAttr(transposedCopies));
   emitter->setLoc(loc);
   return emitter->create<nn::ReadOp>(tensor.type, tensor.name);
 }
@@ -178,10 +178,11 @@ Value Importer::importInitializer(int initializer) {
   if (info.representative != initializer) {
     const std::string &name =
         file.getInitializers()[info.representative].name;
-    auto [entry, isNew] = values.try_emplace(name);
-    if (isNew)
-      entry->second = importInitializer(info.representative);
-    Value kept = entry->second;
+    if (!values.contains(name)) {
+      Value made = importInitializer(info.representative);
+      values[name] = made;
+    }
+    Value kept = values.lookup(name);
     emitter->setLoc(loc);
     return kept && info.isCopyTransposed ? emitter->transpose(kept, {1, 0})
                                          : kept;
@@ -226,8 +227,10 @@ Value Importer::lookUp(const std::string &name, int node) {
   auto found = values.find(name);
   if (found != values.end())
     return found->second;
-  if (int initializer = file.findInitializer(name); initializer >= 0)
-    return values[name] = importInitializer(initializer);
+  if (int initializer = file.findInitializer(name); initializer >= 0) {
+    Value value = importInitializer(initializer);
+    return values[name] = value;
+  }
   // Its node was imported, or this one would not be: an output of it that
   // Rondo does not make.
   if (!poisoned.contains(name)) {

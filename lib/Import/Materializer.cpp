@@ -149,7 +149,8 @@ Value Materializer::readInitializer(Value value, OpBuilder &builder) {
         UnitAttr(),
         nn::StoredAttr::get(module.getContext(), *tensor.location,
                             tensor.offset, tensor.length),
-        ElementsAttr(), StringAttr(), UnitAttr(), ArrayAttr());
+        ElementsAttr(), StringAttr(), UnitAttr(), ArrayAttr(),
+                            DenseBoolArrayAttr());
   }
   return nn::ReadOp::create(builder, loc, tensor.type, symbol);
 }
@@ -165,7 +166,8 @@ Value Materializer::readTable(Location loc, DenseElementsAttr values,
     nn::ParameterOp::create(top, loc, top.getStringAttr(symbol),
                             TypeAttr::get(values.getType()), UnitAttr(),
                             nn::StoredAttr(), cast<ElementsAttr>(values),
-                            StringAttr(), UnitAttr(), ArrayAttr());
+                            StringAttr(), UnitAttr(), ArrayAttr(),
+                            DenseBoolArrayAttr());
   }
   return nn::ReadOp::create(builder, loc, values.getType(), symbol);
 }

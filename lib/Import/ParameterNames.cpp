@@ -113,8 +113,9 @@ void Parameters::nameFromSignature() {
   for (size_t i = 0; i < infos.size(); ++i)
     if (!paths[i].empty())
       order.push_back(i);
-  llvm::stable_sort(order, [&](int a, int b) {
-    return roleConsumers[a].node < roleConsumers[b].node;
+  llvm::sort(order, [&](int a, int b) {
+    return std::pair(roleConsumers[a].node, a) <
+           std::pair(roleConsumers[b].node, b);
   });
   for (int i : order)
     nameless[paths[i]].push_back(i);

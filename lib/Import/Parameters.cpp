@@ -10,8 +10,6 @@
 
 #include "TensorData.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Regex.h"
 
@@ -147,8 +145,8 @@ Parameters::findConsumers(int initializer) const {
     }
   }
   // In graph order: the first use names the source.
-  llvm::stable_sort(consumers, [](const Consumer &a, const Consumer &b) {
-    return a.node < b.node;
+  llvm::sort(consumers, [](const Consumer &a, const Consumer &b) {
+    return std::pair(a.node, a.operand) < std::pair(b.node, b.operand);
   });
   return consumers;
 }
@@ -360,13 +358,16 @@ void Parameters::reportSharedNorms() const {
   for (size_t i = 0; i < infos.size(); ++i) {
     if (infos[i].role != ParameterRole::NormScale)
       continue;
-    llvm::SetVector<std::string, std::vector<std::string>> modules;
+    std::vector<std::string> modules;
     for (const Consumer &consumer : findConsumers(i)) {
       if (getRole(i, consumer) != ParameterRole::NormScale)
         continue;
       const onnx::NodeProto &node = getNode(consumer.node);
       std::string module = getModuleScope(node).path;
-      modules.insert(module.empty() ? node.name() : module);
+      if (module.empty())
+        module = node.name();
+      if (!llvm::is_contained(modules, module))
+        modules.push_back(module);
     }
     if (modules.size() < 2)
       continue;

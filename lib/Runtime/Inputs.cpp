@@ -174,11 +174,13 @@ Status Inputs::available(uint32_t step, uint64_t &steps) const {
     return userError("no data for input " + unbound + "; give --input=NAME=@FILE.npy for each");
   if (!first)
     return Status::success();
-  uint64_t epoch = stepsPerEpoch();
+  uint64_t all = 0;
+  if (__builtin_mul_overflow(stepsPerEpoch(), (uint64_t)epochs, &all))
+    all = UINT64_MAX;
   for (const Bound &input : inputs)
     if (input.used) {
       uint64_t used = step - input.firstStep;
-      steps = std::min(steps, epoch * epochs > used ? epoch * epochs - used : 0);
+      steps = std::min(steps, all > used ? all - used : 0);
     }
   return Status::success();
 }

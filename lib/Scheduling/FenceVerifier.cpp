@@ -43,7 +43,7 @@ private:
   enum class Question : uint8_t { Race, Redundant };
   struct Query {
     Node earlier, later;
-    uint32_t subject; ///< Race: the buffer. Redundant: the wait's running number.
+    uint32_t subject; ///< Race: the buffer. Redundant: the wait in its iteration.
     Question question;
   };
 
@@ -85,8 +85,7 @@ private:
   std::vector<Node> before;         ///< On its lane, or kNever.
   std::vector<Query> queries;
   std::vector<uint32_t> firstWait;  ///< Running number of each op's first wait.
-  std::vector<uint32_t> timesNeedless; ///< By wait: in how many iterations of the steady period.
-  std::vector<bool> needlessNow;
+  std::vector<bool> implied;        ///< By wait, iteration of the second period: do others imply it?
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> reported;
   std::vector<std::string> messages;
 };
@@ -153,7 +152,7 @@ void FenceVerifier::number() {
     firstWait[i] = waits;
     waits += (uint32_t)schedule.ops[i].waits.size();
   }
-  timesNeedless.assign(waits, 0);
+  implied.assign((size_t)waits * schedule.period, false);
 }
 
 void FenceVerifier::collectConflicts() {
@@ -243,35 +242,34 @@ bool FenceVerifier::conflict(Node a, Node b) const {
 }
 
 void FenceVerifier::collectWaitQueries() {
-  for (Node node = schedule.period * ops; node < (size_t)iterations * ops; ++node) {
-    const Op &op = schedule.ops[node % ops];
+  for (uint32_t i = 0; i < ops; ++i) {
+    const Op &op = schedule.ops[i];
     for (size_t w = 0; w < op.waits.size(); ++w) {
       const Wait &wait = op.waits[w];
-      if (wait.distance > node / ops)
-        continue;
-      Node target = (node / ops - wait.distance) * ops + wait.op;
-      uint32_t number = firstWait[node % ops] + (uint32_t)w;
-      if (!conflict(target, node)) {
-        messages.push_back(describe(node) + " waits for " + describe(target) + ", " + std::to_string(wait.distance) +
-                           " iterations before, but the two touch nothing in common that one of them writes");
-        timesNeedless[number] = 0;
-        return;
+      bool useful = false;
+      for (uint32_t t = schedule.period; t < iterations; ++t) {
+        if (wait.distance > t)
+          continue;
+        Node node = t * ops + i, target = (t - wait.distance) * ops + wait.op;
+        useful = useful || conflict(target, node);
+        uint32_t subject = (firstWait[i] + (uint32_t)w) * schedule.period + (t - schedule.period);
+        auto ask = [&](Node other) { queries.push_back({target, other, subject, Question::Redundant}); };
+        if (before[node] != kNever)
+          ask(before[node]);
+        for (size_t v = 0; v < op.waits.size(); ++v)
+          if (v != w && op.waits[v].distance <= t)
+            ask((t - op.waits[v].distance) * ops + op.waits[v].op);
       }
-      auto ask = [&](Node other) {
-        if (other != kNever)
-          queries.push_back({target, other, number, Question::Redundant});
-      };
-      ask(before[node]);
-      for (size_t v = 0; v < op.waits.size(); ++v)
-        if (v != w && op.waits[v].distance <= node / ops)
-          ask((node / ops - op.waits[v].distance) * ops + op.waits[v].op);
+      if (!useful)
+        messages.push_back(describe(i) + " waits for " + describe(wait.op) + ", " + std::to_string(wait.distance) +
+                           " iterations before, but the two touch nothing in common that one of them writes");
     }
   }
 }
 
 void FenceVerifier::answer(const Query &query, bool ordered) {
   if (query.question == Question::Redundant) {
-    needlessNow[query.subject] = needlessNow[query.subject] || ordered || query.earlier == query.later;
+    implied[query.subject] = implied[query.subject] || ordered || query.earlier == query.later;
     return;
   }
   uint32_t distance = query.later / ops - query.earlier / ops;
@@ -302,8 +300,6 @@ void FenceVerifier::sweep() {
     return row[node];
   };
   size_t next = 0;
-  // A wait's verdict differs between iterations only before the steady period.
-  needlessNow.assign(timesNeedless.size(), false);
   for (Node node = (Node)nodes; node-- > 0;) {
     const Op &op = schedule.ops[node % ops];
     uint32_t own = rowOf(node), lane = laneOf(node);
@@ -329,6 +325,9 @@ void FenceVerifier::sweep() {
 }
 
 Outcome FenceVerifier::run() {
+  if ((uint64_t)iterations * ops >= kNever)
+    return Outcome::failure("a schedule of " + std::to_string(ops) + " operations that repeats after " +
+                            std::to_string(schedule.period) + " iterations is too large to verify");
   layOut();
   number();
   collectConflicts();
@@ -337,7 +336,8 @@ Outcome FenceVerifier::run() {
   for (uint32_t i = 0; i < ops; ++i)
     for (size_t w = 0; w < schedule.ops[i].waits.size(); ++w) {
       const Wait &wait = schedule.ops[i].waits[w];
-      if (needlessNow[firstWait[i] + w])
+      auto begin = implied.begin() + (ptrdiff_t)((size_t)(firstWait[i] + w) * schedule.period);
+      if (std::all_of(begin, begin + schedule.period, [](bool needless) { return needless; }))
         messages.push_back(describe(i) + " waits for " + describe(wait.op) + ", " + std::to_string(wait.distance) +
                            " iterations before, which its lane or its other waits imply already");
     }

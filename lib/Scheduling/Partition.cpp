@@ -366,7 +366,6 @@ bool Partitioner::search() {
   constexpr uint32_t kFewLayers = 6;
   if (layers <= kFewLayers)
     return choose(enumerate(), std::numeric_limits<size_t>::max());
-  sumLayers();
   choose({allFused()}, 1);
   if (choose(propose(std::numeric_limits<uint64_t>::max()), 8))
     return true;
@@ -455,6 +454,7 @@ Outcome Partitioner::run() {
   plan.save.assign(layers, problem.keep == SaveSet::Input ? problem.save : problem.keep);
   if (Outcome outcome = checkEntries(model, plan.keep, plan.save); !outcome)
     return outcome;
+  sumLayers();
   if (!search())
     return infeasible();
   fill();

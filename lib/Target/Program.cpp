@@ -73,7 +73,7 @@ private:
       if (placement.gradientOffset >= 0 && !element.isF32())
         copyType = element;
     }
-    FailureOr<HostObject> compiled = emitHostObject(module.getLoc(), functions, copyType, HostOptions{config.hostCpu});
+    FailureOr<HostObject> compiled = emitHostObject(module.getLoc(), functions, copyType, HostOptions{config.hostCpu, config.optimizer.beta1, config.optimizer.beta2});
     if (failed(compiled))
       return failure();
     object = std::move(*compiled);

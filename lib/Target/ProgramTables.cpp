@@ -90,7 +90,8 @@ public:
       : info(info), schedule(schedule), config(config), modelPath(modelPath), outputPath(outputPath), blobs(blobs), program(program) {}
 
   LogicalResult write() {
-    Block &body = info.chain.getBody().front();
+    pipe::ChainOp chain = info.chain;
+    Block &body = chain.getBody().front();
     for (auto [input, argument] : llvm::zip(info.model.inputs, body.getArguments())) {
       auto table = std::make_unique<program::InputT>();
       auto type = cast<RankedTensorType>(argument.getType());
@@ -98,7 +99,7 @@ public:
       table->shape.assign(type.getShape().begin(), type.getShape().end());
       std::optional<program::ElementType> element = getElementType(type.getElementType());
       if (!element)
-        return info.chain.emitError() << "input '" << input.name << "' has element type " << type.getElementType() << ", which programs cannot hold";
+        return chain.emitError() << "input '" << input.name << "' has element type " << type.getElementType() << ", which programs cannot hold";
       table->type = *element;
       program.inputs.push_back(std::move(table));
     }

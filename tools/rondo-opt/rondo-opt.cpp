@@ -1,6 +1,6 @@
 //===- rondo-opt.cpp - Runs Rondo's passes on IR --------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -16,5 +16,6 @@ int main(int argc, char **argv) {
   rondo::registerAllRondoDialects(registry);
   rondo::registerAllRondoPasses();
   mlir::registerTransformsPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Rondo's optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Rondo's optimizer driver\n", registry));
 }

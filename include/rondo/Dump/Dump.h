@@ -18,6 +18,8 @@ namespace rondo::dump {
 void printProgram(const runtime::Program &program, std::ostream &out);
 /// The plan in words, with the predicted step and bytes moved.
 void printPlan(const runtime::Program &program, std::ostream &out);
+/// The same as one JSON object.
+void printPlanJson(const runtime::Program &program, std::ostream &out);
 /// XXH3-128 of the canonical text of all that decides the bits of a step (architecture, "Principles", 4): equal for plans that
 /// must train to equal bits. With `text`, that text instead.
 void printArithmetic(const runtime::Program &program, bool text, std::ostream &out);

@@ -11,9 +11,11 @@
 //
 //   int32_t name(void *const *pointers, int64_t begin, int64_t end)
 //
-// runs the kernel over [begin, end) of its first axis; calls over disjoint ranges may run at the same time.
-// The result is 0, or 1 where an index is out of range (gather, scatter_add). Equal kernels are one function, named after a hash of
-// what it computes, so names and code do not depend on where it is used.
+// runs the kernel over [begin, end) of its first axis; calls over disjoint
+// ranges may run at the same time. The result is 0, or 1 where an index is out
+// of range (gather, scatter_add). Equal kernels are one function, named after a
+// hash of what it computes, so names and code do not depend on where it is
+// used.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,88 +25,83 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "rondo/Dialect/Kern/Kern.h"
-#include <optional>
 #include <string>
 #include <vector>
 
-namespace rondo {
-
-/// The AdamW kernels to compile beside the module's. The betas are compiled
-/// in because 1 - beta needs more digits than an f32 beta has.
-struct HostAdamW {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  /// bf16 or f16: also a kernel that writes such a copy of the weights.
-  mlir::Type copyType;
-};
+namespace rondo::target {
 
 struct HostOptions {
   /// As in -mcpu: "x86-64-v3", "native", ... At least x86-64-v3.
   std::string cpu = "x86-64-v3";
-  std::optional<HostAdamW> adamw;
+  /// AdamW's. Compiled in, because 1 - beta needs more digits than an f32 beta
+  /// has.
+  double beta1 = 0.9;
+  double beta2 = 0.999;
 };
 
-struct HostObject {
-  std::string sharedObject;             ///< An ELF file.
-  std::vector<std::string> cpuFeatures; ///< That the code needs, in LLVM's names: "avx2", "fma", ...
-  std::string adamwSymbol;              ///< Empty if not asked for.
-  std::string adamwCopySymbol;
-};
+/// One call of a launch list, as in schema/program.fbs.
+struct Call {
+  enum class Kind : uint8_t { Kernel = 0, Gemm = 1, Zero = 2, Copy = 3 };
+  /// Argument `argument` of the entry plus bytes. The scratch counts as one
+  /// more argument after the function's.
+  struct Address {
+    uint32_t argument = 0;
+    uint64_t offset = 0;
+    bool operator==(const Address &) const = default;
+  };
 
-/// Compiles all kernels of all kern.funcs in `module`. Fails after a
-/// diagnostic.
-mlir::FailureOr<HostObject> emitHostObject(mlir::ModuleOp module, const HostOptions &options);
+  Kind kind = Kind::Kernel;
+  std::vector<Address> addresses; ///< Kernel: its pointers; Gemm: A, B, C; Zero: target; Copy: source, target.
+  std::string symbol;             ///< Kernel.
+  int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
+  uint64_t bytes = 0;             ///< Zero, Copy.
+  std::string node;               ///< For errors and traces.
 
-/// The same kernels as a module of functions in the arith, scf and llvm dialects: what
-/// `emitHostObject` compiles.
-mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> emitHostKernels(mlir::ModuleOp module, const HostOptions &options,
-                                                                   HostObject &object);
-
-//===----------------------------------------------------------------------===//
-// Launch lists
-//===----------------------------------------------------------------------===//
-
-/// Argument `argument` of an entry plus bytes. The scratch counts as one more
-/// argument after the function's.
-struct HostAddress {
-  uint32_t argument = 0;
-  uint64_t offset = 0;
-  bool operator==(const HostAddress &) const = default;
-};
-
-/// As `Gemm` in schema/program.fbs.
-struct HostGemm {
+  // Gemm.
   int64_t m = 0, n = 0, k = 0, batch = 1;
   bool transposeA = false, transposeB = false;
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t strideA = 0, strideB = 0, strideC = 0;
   float alpha = 1;
   bool accumulate = false;
-  mlir::Type typeA, typeB, typeC;
+  mlir::Type typeA, typeB, typeC; ///< f32, bf16 or f16.
 };
 
-enum class HostCallKind : uint8_t { Kernel = 0, Gemm = 1, Zero = 2, Copy = 3 };
-
-/// As `Call` in schema/program.fbs.
-struct HostCall {
-  HostCallKind kind = HostCallKind::Kernel;
-  std::vector<HostAddress> addresses;
-  std::string symbol;
-  int64_t begin = 0;  ///< Kernel: it is run over [begin, begin + extent).
-  int64_t extent = 0;
-  HostGemm gemm;
-  uint64_t bytes = 0;
-  std::string node;
+struct CompiledEntry {
+  std::string name;        ///< "body::entry", or "entry" outside of a body.
+  uint32_t arguments = 0;  ///< Without the scratch.
+  uint64_t scratchBytes = 0;
+  std::vector<Call> calls;
+  double flops = 0, bytes = 0, time = 0;
 };
 
-/// The launch list of an entry. The function was verified; scratch offsets are
-/// planned.
-std::vector<HostCall> translateEntry(kern::FuncOp function);
+struct HostObject {
+  std::string sharedObject;             ///< An ELF file.
+  std::vector<std::string> cpuFeatures; ///< That the code needs, in LLVM's names: "avx2", "fma", ...
+  std::vector<CompiledEntry> entries;   ///< In the order given.
+  /// AdamW over f32 elements; pointers and scalars as at `Optimizer` in
+  /// schema/program.fbs.
+  std::string optimizer;
+  std::string optimizerWithCopy; ///< Empty where there is no copy type.
+};
+
+/// Compiles all kernels of `functions` (verified, scratch planned) and the
+/// optimizer's. `copyType`: null, or the bf16 or f16 that weights are also
+/// written in. Fails after a diagnostic.
+mlir::FailureOr<HostObject> emitHostObject(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
+                                           mlir::Type copyType, const HostOptions &options);
+
+/// The kernels as a module of functions in the arith, math, scf and llvm
+/// dialects: what `emitHostObject` compiles.
+mlir::OwningOpRef<mlir::ModuleOp> emitHostKernels(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions);
+
+/// The launch list of an entry.
+std::vector<Call> translateEntry(kern::FuncOp function);
 
 /// The exported name of the kernel that a kern.fused, gather, scatter_add or
 /// constant op runs.
 std::string getKernelSymbol(mlir::Operation *op);
 
-} // namespace rondo
+} // namespace rondo::target
 
 #endif // RONDO_TARGET_HOSTOBJECT_H

@@ -1,6 +1,6 @@
 //===- Cost.cpp - Static cost of nn ops -----------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -15,7 +15,9 @@ using namespace rondo::nn;
 // A function such as exp counts as one operation: what these ops cost is the
 // memory they move, and planning measures the rest.
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// Every operand read once, every result written once.
 static Cost getStreamingCost(Operation *op, int64_t flops) {
@@ -30,14 +32,15 @@ static Cost getStreamingCost(Operation *op, int64_t flops) {
 
 /// `perElement` operations for each element of the first result.
 static Cost getElementwiseCost(Operation *op, int64_t perElement) {
-  return getStreamingCost(op, perElement * tensorOf(op->getResult(0)).getNumElements());
+  return getStreamingCost(op, perElement *
+                                  tensorOf(op->getResult(0)).getNumElements());
 }
 
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-#define ELEMENTWISE_COST(OP, FLOPS)                                                                                    \
+#define ELEMENTWISE_COST(OP, FLOPS)                                            \
   Cost OP::getCost() { return getElementwiseCost(*this, FLOPS); }
 ELEMENTWISE_COST(NegOp, 1)
 ELEMENTWISE_COST(AbsOp, 1)
@@ -89,7 +92,8 @@ Cost ConcatOp::getCost() { return getElementwiseCost(*this, 0); }
 /// Reads of the operand only what it returns, and `indices` if there are any.
 static Cost getPickingCost(Value result, Value indices = nullptr) {
   Cost cost;
-  cost.bytesRead = getTensorBytes(result) + (indices ? getTensorBytes(indices) : 0);
+  cost.bytesRead =
+      getTensorBytes(result) + (indices ? getTensorBytes(indices) : 0);
   cost.bytesWritten = getTensorBytes(result);
   return cost;
 }
@@ -111,7 +115,9 @@ Cost ScatterAddOp::getCost() {
 // Reductions and composites
 //===----------------------------------------------------------------------===//
 
-Cost ReduceOp::getCost() { return getStreamingCost(*this, tensorOf(getOperand()).getNumElements()); }
+Cost ReduceOp::getCost() {
+  return getStreamingCost(*this, tensorOf(getOperand()).getNumElements());
+}
 Cost CumsumOp::getCost() { return getElementwiseCost(*this, 1); }
 /// Maximum, difference, exponential, sum, division.
 Cost SoftmaxOp::getCost() { return getElementwiseCost(*this, 5); }
@@ -120,7 +126,9 @@ Cost RmsNormOp::getCost() { return getElementwiseCost(*this, 4); }
 /// Two products, a negation for half of the elements, a sum.
 Cost RopeOp::getCost() { return getElementwiseCost(*this, 3); }
 /// Maximum, difference, exponential, sum.
-Cost CrossEntropyOp::getCost() { return getStreamingCost(*this, 4 * tensorOf(getLogits()).getNumElements()); }
+Cost CrossEntropyOp::getCost() {
+  return getStreamingCost(*this, 4 * tensorOf(getLogits()).getNumElements());
+}
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -135,7 +143,8 @@ Cost MatmulOp::getCost() {
 }
 
 /// How many (query, key) pairs of one head see each other.
-static int64_t countVisiblePairs(int64_t queries, int64_t keys, bool causal, std::optional<int64_t> window) {
+static int64_t countVisiblePairs(int64_t queries, int64_t keys, bool causal,
+                                 std::optional<int64_t> window) {
   int64_t pairs = 0;
   for (int64_t i = 0; i < queries; ++i) {
     int64_t last = i + keys - queries; // the newest key that is not ahead
@@ -149,10 +158,12 @@ static int64_t countVisiblePairs(int64_t queries, int64_t keys, bool causal, std
 /// `keyProducts` products of extent d and `valueProducts` of extent d_v for
 /// each visible pair, and four operations of its softmax.
 template <typename AttentionLikeOp>
-static Cost getAttentionCost(AttentionLikeOp op, int64_t keyProducts, int64_t valueProducts) {
+static Cost getAttentionCost(AttentionLikeOp op, int64_t keyProducts,
+                             int64_t valueProducts) {
   ArrayRef<int64_t> query = tensorOf(op.getQuery()).getShape();
   ArrayRef<int64_t> value = tensorOf(op.getValue()).getShape();
-  int64_t pairs = countVisiblePairs(query[2], value[2], op.getCausal(), op.getWindow());
+  int64_t pairs =
+      countVisiblePairs(query[2], value[2], op.getCausal(), op.getWindow());
   int64_t perPair = 2 * (keyProducts * query[3] + valueProducts * value[3]) + 4;
   Cost cost = getStreamingCost(op, query[0] * query[1] * pairs * perPair);
   cost.isProduct = true;

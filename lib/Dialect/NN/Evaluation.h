@@ -1,6 +1,6 @@
 //===- Evaluation.h - Helpers of the reference evaluation -------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,11 +18,14 @@ namespace rondo::nn {
 
 /// A zero-filled tensor of the type of the op's result `index`.
 inline HostTensor makeResult(mlir::Operation *op, unsigned index = 0) {
-  return HostTensor(mlir::cast<mlir::RankedTensorType>(op->getResult(index).getType()));
+  return HostTensor(
+      mlir::cast<mlir::RankedTensorType>(op->getResult(index).getType()));
 }
 
-/// Rounds `result` to its type unless everything stays in double, and appends it.
-inline llvm::LogicalResult finish(const EvaluationContext &context, HostTensor result,
+/// Rounds `result` to its type unless everything stays in double, and appends
+/// it.
+inline llvm::LogicalResult finish(const EvaluationContext &context,
+                                  HostTensor result,
                                   llvm::SmallVectorImpl<HostTensor> &results) {
   if (!context.exact || !result.isFloat())
     result.round();
@@ -31,12 +34,14 @@ inline llvm::LogicalResult finish(const EvaluationContext &context, HostTensor r
 }
 
 /// A value in the middle of an op that is rounded to `type` there.
-inline double roundUnlessExact(const EvaluationContext &context, double value, mlir::Type type) {
+inline double roundUnlessExact(const EvaluationContext &context, double value,
+                               mlir::Type type) {
   return context.exact ? value : roundTo(value, type);
 }
 
 /// Failure with `diagnostic`, which is dropped where nobody wants it.
-inline llvm::LogicalResult fail(const EvaluationContext &context, mlir::InFlightDiagnostic &&diagnostic) {
+inline llvm::LogicalResult fail(const EvaluationContext &context,
+                                mlir::InFlightDiagnostic &&diagnostic) {
   if (context.quiet)
     diagnostic.abandon();
   return mlir::failure();
@@ -52,7 +57,8 @@ void withValues(const HostTensor &from, HostTensor &to, Body body) {
     body(from.integers(), to.integers());
 }
 
-/// Where one tensor of a strided loop begins and how far apart its elements are.
+/// Where one tensor of a strided loop begins and how far apart its elements
+/// are.
 struct StridedOperand {
   int64_t offset = 0;
   llvm::ArrayRef<int64_t> strides;
@@ -62,7 +68,8 @@ struct StridedOperand {
 /// innermost runs at once: row(offsets, inner strides, count). Axes along which
 /// all N advance evenly are joined first, so that runs are long.
 template <size_t N, typename Row>
-void forEachRow(llvm::ArrayRef<int64_t> shape, std::array<StridedOperand, N> operands, Row row) {
+void forEachRow(llvm::ArrayRef<int64_t> shape,
+                std::array<StridedOperand, N> operands, Row row) {
   llvm::SmallVector<int64_t> extents;
   std::array<llvm::SmallVector<int64_t>, N> strides;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -72,7 +79,8 @@ void forEachRow(llvm::ArrayRef<int64_t> shape, std::array<StridedOperand, N> ope
       continue;
     bool joins = !extents.empty();
     for (size_t n = 0; n < N; ++n)
-      joins = joins && strides[n].back() == operands[n].strides[axis] * shape[axis];
+      joins =
+          joins && strides[n].back() == operands[n].strides[axis] * shape[axis];
     if (joins)
       extents.back() *= shape[axis];
     else
@@ -119,10 +127,11 @@ void forEachRow(llvm::ArrayRef<int64_t> shape, std::array<StridedOperand, N> ope
 
 /// Copies an index space of shape `shape` from one tensor to another.
 template <typename T>
-void copyStrided(llvm::ArrayRef<int64_t> shape, const T *from, StridedOperand fromWhere, T *to,
-                 StridedOperand toWhere) {
+void copyStrided(llvm::ArrayRef<int64_t> shape, const T *from,
+                 StridedOperand fromWhere, T *to, StridedOperand toWhere) {
   forEachRow<2>(shape, {fromWhere, toWhere},
-                [&](std::array<int64_t, 2> offsets, std::array<int64_t, 2> strides, int64_t count) {
+                [&](std::array<int64_t, 2> offsets,
+                    std::array<int64_t, 2> strides, int64_t count) {
                   const T *source = from + offsets[0];
                   T *target = to + offsets[1];
                   if (strides[0] == 1 && strides[1] == 1)
@@ -133,8 +142,10 @@ void copyStrided(llvm::ArrayRef<int64_t> shape, const T *from, StridedOperand fr
                 });
 }
 
-/// Strides that walk a tensor of shape `from` through a shape that it is broadcast to.
-llvm::SmallVector<int64_t> getBroadcastStrides(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
+/// Strides that walk a tensor of shape `from` through a shape that it is
+/// broadcast to.
+llvm::SmallVector<int64_t> getBroadcastStrides(llvm::ArrayRef<int64_t> from,
+                                               llvm::ArrayRef<int64_t> to);
 
 /// Product of extents.
 inline int64_t countElements(llvm::ArrayRef<int64_t> shape) {

@@ -1,6 +1,6 @@
 //===- EvaluationElementwise.cpp - Reference evaluation of elementwise ops ===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -22,8 +22,9 @@ using Results = SmallVectorImpl<HostTensor>;
 //===----------------------------------------------------------------------===//
 
 template <typename Function>
-static LogicalResult mapFloats(Operation *op, const EvaluationContext &context, ArrayRef<HostTensor> operands,
-                               Results &results, Function function) {
+static LogicalResult mapFloats(Operation *op, const EvaluationContext &context,
+                               ArrayRef<HostTensor> operands, Results &results,
+                               Function function) {
   HostTensor result = makeResult(op);
   const std::vector<double> &x = operands[0].floats();
   std::transform(x.begin(), x.end(), result.floats().begin(), function);
@@ -31,7 +32,9 @@ static LogicalResult mapFloats(Operation *op, const EvaluationContext &context, 
 }
 
 template <typename Function>
-static LogicalResult mapIntegers(Operation *op, const EvaluationContext &context, ArrayRef<HostTensor> operands,
+static LogicalResult mapIntegers(Operation *op,
+                                 const EvaluationContext &context,
+                                 ArrayRef<HostTensor> operands,
                                  Results &results, Function function) {
   HostTensor result = makeResult(op);
   const std::vector<int64_t> &x = operands[0].integers();
@@ -41,15 +44,18 @@ static LogicalResult mapIntegers(Operation *op, const EvaluationContext &context
 
 /// `onFloats` or `onIntegers` of each pair of elements.
 template <typename OnFloats, typename OnIntegers>
-static LogicalResult mapPairs(Operation *op, const EvaluationContext &context, ArrayRef<HostTensor> operands,
-                              Results &results, OnFloats onFloats, OnIntegers onIntegers) {
+static LogicalResult mapPairs(Operation *op, const EvaluationContext &context,
+                              ArrayRef<HostTensor> operands, Results &results,
+                              OnFloats onFloats, OnIntegers onIntegers) {
   HostTensor result = makeResult(op);
   if (result.isFloat())
-    std::transform(operands[0].floats().begin(), operands[0].floats().end(), operands[1].floats().begin(),
-                   result.floats().begin(), onFloats);
+    std::transform(operands[0].floats().begin(), operands[0].floats().end(),
+                   operands[1].floats().begin(), result.floats().begin(),
+                   onFloats);
   else
-    std::transform(operands[0].integers().begin(), operands[0].integers().end(), operands[1].integers().begin(),
-                   result.integers().begin(), onIntegers);
+    std::transform(operands[0].integers().begin(), operands[0].integers().end(),
+                   operands[1].integers().begin(), result.integers().begin(),
+                   onIntegers);
   return finish(context, std::move(result), results);
 }
 
@@ -60,11 +66,16 @@ static LogicalResult mapPairs(Operation *op, const EvaluationContext &context, A
 static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// Integers wrap, which only unsigned arithmetic may.
-static int64_t wrappingNegate(int64_t x) { return static_cast<int64_t>(-static_cast<uint64_t>(x)); }
+static int64_t wrappingNegate(int64_t x) {
+  return static_cast<int64_t>(-static_cast<uint64_t>(x));
+}
 
-#define EVALUATE_FLOAT_UNARY(OP, EXPRESSION)                                                                           \
-  LogicalResult OP::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {      \
-    return mapFloats(*this, context, operands, results, [](double x) -> double { return EXPRESSION; });                \
+#define EVALUATE_FLOAT_UNARY(OP, EXPRESSION)                                   \
+  LogicalResult OP::evaluate(const EvaluationContext &context,                 \
+                             ArrayRef<HostTensor> operands,                    \
+                             Results &results) {                               \
+    return mapFloats(*this, context, operands, results,                        \
+                     [](double x) -> double { return EXPRESSION; });           \
   }
 EVALUATE_FLOAT_UNARY(ExpOp, std::exp(x))
 EVALUATE_FLOAT_UNARY(LogOp, std::log(x))
@@ -80,33 +91,46 @@ EVALUATE_FLOAT_UNARY(ReluOp, x < 0 ? 0.0 : x)
 EVALUATE_FLOAT_UNARY(SiluOp, x *sigmoid(x))
 #undef EVALUATE_FLOAT_UNARY
 
-LogicalResult NegOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult NegOp::evaluate(const EvaluationContext &context,
+                              ArrayRef<HostTensor> operands, Results &results) {
   if (operands[0].isFloat())
-    return mapFloats(*this, context, operands, results, [](double x) { return -x; });
+    return mapFloats(*this, context, operands, results,
+                     [](double x) { return -x; });
   return mapIntegers(*this, context, operands, results, wrappingNegate);
 }
 
-LogicalResult AbsOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult AbsOp::evaluate(const EvaluationContext &context,
+                              ArrayRef<HostTensor> operands, Results &results) {
   if (operands[0].isFloat())
-    return mapFloats(*this, context, operands, results, [](double x) { return std::fabs(x); });
-  return mapIntegers(*this, context, operands, results, [](int64_t x) { return x < 0 ? wrappingNegate(x) : x; });
+    return mapFloats(*this, context, operands, results,
+                     [](double x) { return std::fabs(x); });
+  return mapIntegers(*this, context, operands, results,
+                     [](int64_t x) { return x < 0 ? wrappingNegate(x) : x; });
 }
 
-LogicalResult NotOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
-  return mapIntegers(*this, context, operands, results, [](int64_t x) -> int64_t { return x == 0; });
+LogicalResult NotOp::evaluate(const EvaluationContext &context,
+                              ArrayRef<HostTensor> operands, Results &results) {
+  return mapIntegers(*this, context, operands, results,
+                     [](int64_t x) -> int64_t { return x == 0; });
 }
 
-LogicalResult GeluOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult GeluOp::evaluate(const EvaluationContext &context,
+                               ArrayRef<HostTensor> operands,
+                               Results &results) {
   if (getTanh())
     return mapFloats(*this, context, operands, results, [](double x) {
-      double inner = std::sqrt(2.0) * llvm::numbers::inv_sqrtpi * (x + 0.044715 * x * x * x);
+      double inner = std::sqrt(2.0) * llvm::numbers::inv_sqrtpi *
+                     (x + 0.044715 * x * x * x);
       return 0.5 * x * (1 + std::tanh(inner));
     });
-  return mapFloats(*this, context, operands, results,
-                   [](double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); });
+  return mapFloats(*this, context, operands, results, [](double x) {
+    return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
+  });
 }
 
-LogicalResult IsNanOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult IsNanOp::evaluate(const EvaluationContext &context,
+                                ArrayRef<HostTensor> operands,
+                                Results &results) {
   HostTensor result = makeResult(*this);
   const std::vector<double> &x = operands[0].floats();
   std::transform(x.begin(), x.end(), result.integers().begin(),
@@ -120,7 +144,8 @@ LogicalResult IsNanOp::evaluate(const EvaluationContext &context, ArrayRef<HostT
 
 /// Truncates towards zero; `y` is not 0.
 static int64_t divideIntegers(int64_t x, int64_t y) {
-  return y == -1 ? wrappingNegate(x) : x / y; // the smallest integer has no opposite
+  return y == -1 ? wrappingNegate(x)
+                 : x / y; // the smallest integer has no opposite
 }
 
 /// x to the power y, wrapping; a negative power truncates towards zero.
@@ -134,15 +159,24 @@ static int64_t powIntegers(int64_t x, int64_t y) {
   return static_cast<int64_t>(result);
 }
 
-#define EVALUATE_BINARY(OP, FLOATS, INTEGERS)                                                                          \
-  LogicalResult OP::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {      \
-    return mapPairs(                                                                                                   \
-        *this, context, operands, results, [](double x, double y) -> double { return FLOATS; },                        \
-        [](int64_t x, int64_t y) -> int64_t { return INTEGERS; });                                                     \
+#define EVALUATE_BINARY(OP, FLOATS, INTEGERS)                                  \
+  LogicalResult OP::evaluate(const EvaluationContext &context,                 \
+                             ArrayRef<HostTensor> operands,                    \
+                             Results &results) {                               \
+    return mapPairs(                                                           \
+        *this, context, operands, results,                                     \
+        [](double x, double y) -> double { return FLOATS; },                   \
+        [](int64_t x, int64_t y) -> int64_t { return INTEGERS; });             \
   }
-EVALUATE_BINARY(AddOp, x + y, static_cast<int64_t>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y)))
-EVALUATE_BINARY(SubOp, x - y, static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y)))
-EVALUATE_BINARY(MulOp, x *y, static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y)))
+EVALUATE_BINARY(AddOp, x + y,
+                static_cast<int64_t>(static_cast<uint64_t>(x) +
+                                     static_cast<uint64_t>(y)))
+EVALUATE_BINARY(SubOp, x - y,
+                static_cast<int64_t>(static_cast<uint64_t>(x) -
+                                     static_cast<uint64_t>(y)))
+EVALUATE_BINARY(MulOp, x *y,
+                static_cast<int64_t>(static_cast<uint64_t>(x) *
+                                     static_cast<uint64_t>(y)))
 EVALUATE_BINARY(PowOp, std::pow(x, y), powIntegers(x, y))
 EVALUATE_BINARY(MaximumOp, x > y || std::isnan(x) ? x : y, std::max(x, y))
 EVALUATE_BINARY(MinimumOp, x < y || std::isnan(x) ? x : y, std::min(x, y))
@@ -150,15 +184,19 @@ EVALUATE_BINARY(AndOp, x *y, x &&y) // of booleans, which are never floats
 EVALUATE_BINARY(OrOp, x + y, x || y)
 #undef EVALUATE_BINARY
 
-LogicalResult DivOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult DivOp::evaluate(const EvaluationContext &context,
+                              ArrayRef<HostTensor> operands, Results &results) {
   if (!operands[1].isFloat()) {
     const std::vector<int64_t> &divisors = operands[1].integers();
     auto zero = llvm::find(divisors, 0);
     if (zero != divisors.end())
-      return fail(context, emitOpError() << "integer division by zero at element " << zero - divisors.begin());
+      return fail(context, emitOpError()
+                               << "integer division by zero at element "
+                               << zero - divisors.begin());
   }
   return mapPairs(
-      *this, context, operands, results, [](double x, double y) { return x / y; }, divideIntegers);
+      *this, context, operands, results,
+      [](double x, double y) { return x / y; }, divideIntegers);
 }
 
 template <typename T>
@@ -180,20 +218,26 @@ static bool holds(ComparePredicate predicate, T x, T y) {
   llvm_unreachable("all predicates are covered");
 }
 
-LogicalResult CompareOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult CompareOp::evaluate(const EvaluationContext &context,
+                                  ArrayRef<HostTensor> operands,
+                                  Results &results) {
   HostTensor result = makeResult(*this);
   ComparePredicate predicate = getPredicate();
   std::vector<int64_t> &values = result.integers();
   if (operands[0].isFloat())
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = holds(predicate, operands[0].floats()[i], operands[1].floats()[i]);
+      values[i] =
+          holds(predicate, operands[0].floats()[i], operands[1].floats()[i]);
   else
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = holds(predicate, operands[0].integers()[i], operands[1].integers()[i]);
+      values[i] = holds(predicate, operands[0].integers()[i],
+                        operands[1].integers()[i]);
   return finish(context, std::move(result), results);
 }
 
-LogicalResult SelectOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult SelectOp::evaluate(const EvaluationContext &context,
+                                 ArrayRef<HostTensor> operands,
+                                 Results &results) {
   HostTensor result = makeResult(*this);
   const std::vector<int64_t> &condition = operands[0].integers();
   auto choose = [&](const auto &onTrue, const auto &onFalse, auto &values) {
@@ -223,7 +267,9 @@ static int64_t truncateToInteger(double value, unsigned width) {
   return static_cast<int64_t>(value);
 }
 
-LogicalResult CastOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult CastOp::evaluate(const EvaluationContext &context,
+                               ArrayRef<HostTensor> operands,
+                               Results &results) {
   HostTensor result = makeResult(*this);
   const HostTensor &operand = operands[0];
   Type element = result.getType().getElementType();
@@ -233,11 +279,14 @@ LogicalResult CastOp::evaluate(const EvaluationContext &context, ArrayRef<HostTe
   } else if (result.isFloat()) {
     llvm::copy(operand.integers(), result.floats().begin());
   } else if (!operand.isFloat()) {
-    result.integers() = operand.integers(); // rounding wraps, and makes booleans 0 or 1
+    result.integers() =
+        operand.integers(); // rounding wraps, and makes booleans 0 or 1
   } else {
     unsigned width = element.getIntOrFloatBitWidth();
-    std::transform(operand.floats().begin(), operand.floats().end(), result.integers().begin(),
-                   [&](double x) -> int64_t { return toBool ? x != 0 : truncateToInteger(x, width); });
+    std::transform(operand.floats().begin(), operand.floats().end(),
+                   result.integers().begin(), [&](double x) -> int64_t {
+                     return toBool ? x != 0 : truncateToInteger(x, width);
+                   });
   }
   return finish(context, std::move(result), results);
 }

@@ -1,6 +1,6 @@
 //===- EvaluationProducts.cpp - Reference evaluation of products ----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -28,14 +28,16 @@ struct Matrix {
 };
 } // namespace
 
-static Matrix makeMatrix(const double *data, int64_t rows, int64_t columns, bool transposed) {
+static Matrix makeMatrix(const double *data, int64_t rows, int64_t columns,
+                         bool transposed) {
   if (transposed)
     return {data, 1, rows};
   return {data, columns, 1};
 }
 
 /// c[m, n] = a[m, k] b[k, n]; the innermost loop runs along b's memory.
-static void multiply(Matrix a, Matrix b, double *c, int64_t m, int64_t n, int64_t k) {
+static void multiply(Matrix a, Matrix b, double *c, int64_t m, int64_t n,
+                     int64_t k) {
   for (int64_t i = 0; i < m; ++i) {
     const double *left = a.data + i * a.rowStride;
     double *row = c + i * n;
@@ -58,9 +60,12 @@ static void multiply(Matrix a, Matrix b, double *c, int64_t m, int64_t n, int64_
   }
 }
 
-LogicalResult MatmulOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands, Results &results) {
+LogicalResult MatmulOp::evaluate(const EvaluationContext &context,
+                                 ArrayRef<HostTensor> operands,
+                                 Results &results) {
   HostTensor result = makeResult(*this);
-  ArrayRef<int64_t> lhs = operands[0].getShape(), rhs = operands[1].getShape(), out = result.getShape();
+  ArrayRef<int64_t> lhs = operands[0].getShape(), rhs = operands[1].getShape(),
+                    out = result.getShape();
   int64_t m = out[out.size() - 2], n = out.back();
   int64_t k = getTransposeLhs() ? lhs[lhs.size() - 2] : lhs.back();
   int64_t batches = countElements(out.drop_back(2));
@@ -72,8 +77,10 @@ LogicalResult MatmulOp::evaluate(const EvaluationContext &context, ArrayRef<Host
     batches = 1;
   }
   for (int64_t batch = 0; batch < batches; ++batch) {
-    Matrix a = makeMatrix(operands[0].floats().data() + batch * m * k, m, k, getTransposeLhs());
-    Matrix b = makeMatrix(operands[1].floats().data() + batch * rhsSize, k, n, getTransposeRhs());
+    Matrix a = makeMatrix(operands[0].floats().data() + batch * m * k, m, k,
+                          getTransposeLhs());
+    Matrix b = makeMatrix(operands[1].floats().data() + batch * rhsSize, k, n,
+                          getTransposeRhs());
     multiply(a, b, result.floats().data() + batch * m * n, m, n, k);
   }
   return finish(context, std::move(result), results);
@@ -95,16 +102,25 @@ struct AttentionShape {
   static AttentionShape get(AttentionLikeOp op) {
     auto query = cast<RankedTensorType>(op.getQuery().getType());
     auto value = cast<RankedTensorType>(op.getValue().getType());
-    return {query.getDimSize(0),  query.getDimSize(1), value.getDimSize(1),
-            query.getDimSize(2),  value.getDimSize(2), query.getDimSize(3),
-            value.getDimSize(3),  op.getScale().convertToDouble(),
-            op.getCausal(),       op.getWindow()};
+    return {query.getDimSize(0), query.getDimSize(1),
+            value.getDimSize(1), query.getDimSize(2),
+            value.getDimSize(2), query.getDimSize(3),
+            value.getDimSize(3), op.getScale().convertToDouble(),
+            op.getCausal(),      op.getWindow()};
   }
   /// Query `i` sees keys [firstKey(i), endKey(i)), besides what a mask hides.
-  int64_t firstKey(int64_t i) const { return window ? std::max<int64_t>(0, i + (keys - queries) - *window + 1) : 0; }
-  int64_t endKey(int64_t i) const { return causal ? std::clamp<int64_t>(i + (keys - queries) + 1, 0, keys) : keys; }
+  int64_t firstKey(int64_t i) const {
+    return window ? std::max<int64_t>(0, i + (keys - queries) - *window + 1)
+                  : 0;
+  }
+  int64_t endKey(int64_t i) const {
+    return causal ? std::clamp<int64_t>(i + (keys - queries) + 1, 0, keys)
+                  : keys;
+  }
   /// The key head of query head `h` of batch `b`, counted over all batches.
-  int64_t keyHead(int64_t b, int64_t h) const { return b * keyHeads + h / (heads / keyHeads); }
+  int64_t keyHead(int64_t b, int64_t h) const {
+    return b * keyHeads + h / (heads / keyHeads);
+  }
 };
 } // namespace
 
@@ -115,7 +131,8 @@ static double dot(const double *a, const double *b, int64_t n) {
   return sum;
 }
 
-LogicalResult AttentionOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands,
+LogicalResult AttentionOp::evaluate(const EvaluationContext &context,
+                                    ArrayRef<HostTensor> operands,
                                     Results &results) {
   AttentionShape shape = AttentionShape::get(*this);
   HostTensor result = makeResult(*this, 0), statistics = makeResult(*this, 1);
@@ -123,21 +140,26 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context, ArrayRef<H
   SmallVector<int64_t> maskStrides(4, 0);
   if (mask)
     maskStrides =
-        getBroadcastStrides(mask->getShape(), {shape.batches, shape.heads, shape.queries, shape.keys});
+        getBroadcastStrides(mask->getShape(), {shape.batches, shape.heads,
+                                               shape.queries, shape.keys});
   std::vector<double> scores(shape.keys);
   constexpr double unseen = -std::numeric_limits<double>::infinity();
   for (int64_t b = 0; b < shape.batches; ++b)
     for (int64_t h = 0; h < shape.heads; ++h) {
-      const double *key = operands[1].floats().data() + shape.keyHead(b, h) * shape.keys * shape.size;
-      const double *value = operands[2].floats().data() + shape.keyHead(b, h) * shape.keys * shape.valueSize;
+      const double *key = operands[1].floats().data() +
+                          shape.keyHead(b, h) * shape.keys * shape.size;
+      const double *value = operands[2].floats().data() +
+                            shape.keyHead(b, h) * shape.keys * shape.valueSize;
       for (int64_t i = 0; i < shape.queries; ++i) {
         int64_t row = (b * shape.heads + h) * shape.queries + i;
         const double *query = operands[0].floats().data() + row * shape.size;
         int64_t first = shape.firstKey(i), end = shape.endKey(i);
-        int64_t maskRow = b * maskStrides[0] + h * maskStrides[1] + i * maskStrides[2];
+        int64_t maskRow =
+            b * maskStrides[0] + h * maskStrides[1] + i * maskStrides[2];
         double maximum = unseen;
         for (int64_t j = first; j < end; ++j) {
-          double score = shape.scale * dot(query, key + j * shape.size, shape.size);
+          double score =
+              shape.scale * dot(query, key + j * shape.size, shape.size);
           int64_t at = maskRow + j * maskStrides[3];
           if (mask && mask->isFloat())
             score += mask->floats()[at];
@@ -169,12 +191,14 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context, ArrayRef<H
   return finish(context, std::move(statistics), results);
 }
 
-/// With P the probabilities: dV = P^T dO, dP = dO V^T, dS = P (dP - rowsum(dO O)),
-/// dQ = scale dS K, dK = scale dS^T Q.
-LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context, ArrayRef<HostTensor> operands,
+/// With P the probabilities: dV = P^T dO, dP = dO V^T, dS = P (dP - rowsum(dO
+/// O)), dQ = scale dS K, dK = scale dS^T Q.
+LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context,
+                                        ArrayRef<HostTensor> operands,
                                         Results &results) {
   AttentionShape shape = AttentionShape::get(*this);
-  HostTensor dQuery = makeResult(*this, 0), dKey = makeResult(*this, 1), dValue = makeResult(*this, 2);
+  HostTensor dQuery = makeResult(*this, 0), dKey = makeResult(*this, 1),
+             dValue = makeResult(*this, 2);
   for (int64_t b = 0; b < shape.batches; ++b)
     for (int64_t h = 0; h < shape.heads; ++h) {
       int64_t keyStart = shape.keyHead(b, h) * shape.keys * shape.size;
@@ -185,17 +209,22 @@ LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context, ArrayR
         int64_t row = (b * shape.heads + h) * shape.queries + i;
         const double *query = operands[0].floats().data() + row * shape.size;
         const double *out = operands[3].floats().data() + row * shape.valueSize;
-        const double *dOut = operands[5].floats().data() + row * shape.valueSize;
+        const double *dOut =
+            operands[5].floats().data() + row * shape.valueSize;
         double statistic = operands[4].floats()[row];
         double delta = dot(dOut, out, shape.valueSize);
-        for (int64_t j = shape.firstKey(i), end = shape.endKey(i); j < end; ++j) {
+        for (int64_t j = shape.firstKey(i), end = shape.endKey(i); j < end;
+             ++j) {
           const double *keyRow = key + j * shape.size;
-          double probability = std::exp(shape.scale * dot(query, keyRow, shape.size) - statistic);
-          double *dValueRow = dValue.floats().data() + valueStart + j * shape.valueSize;
+          double probability = std::exp(
+              shape.scale * dot(query, keyRow, shape.size) - statistic);
+          double *dValueRow =
+              dValue.floats().data() + valueStart + j * shape.valueSize;
           for (int64_t d = 0; d < shape.valueSize; ++d)
             dValueRow[d] += probability * dOut[d];
           double dScore =
-              shape.scale * probability * (dot(dOut, value + j * shape.valueSize, shape.valueSize) - delta);
+              shape.scale * probability *
+              (dot(dOut, value + j * shape.valueSize, shape.valueSize) - delta);
           double *dQueryRow = dQuery.floats().data() + row * shape.size;
           double *dKeyRow = dKey.floats().data() + keyStart + j * shape.size;
           for (int64_t d = 0; d < shape.size; ++d) {
@@ -205,7 +234,8 @@ LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context, ArrayR
         }
       }
     }
-  if (failed(finish(context, std::move(dQuery), results)) || failed(finish(context, std::move(dKey), results)))
+  if (failed(finish(context, std::move(dQuery), results)) ||
+      failed(finish(context, std::move(dKey), results)))
     return failure();
   return finish(context, std::move(dValue), results);
 }

@@ -1,6 +1,6 @@
 //===- FoldInterface.h - Folding of nn ops that have no folder --*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,8 +18,9 @@ namespace rondo::nn {
 class NNFoldInterface : public mlir::DialectFoldInterface {
 public:
   using mlir::DialectFoldInterface::DialectFoldInterface;
-  llvm::LogicalResult fold(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
-                           llvm::SmallVectorImpl<mlir::OpFoldResult> &results) const final;
+  llvm::LogicalResult
+  fold(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
+       llvm::SmallVectorImpl<mlir::OpFoldResult> &results) const final;
 };
 
 } // namespace rondo::nn

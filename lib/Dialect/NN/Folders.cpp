@@ -1,6 +1,6 @@
 //===- Folders.cpp - Folding of nn ops ------------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,7 +18,9 @@ using namespace rondo::nn;
 static constexpr int64_t foldedResultElements = 4096;
 static constexpr int64_t foldedOperandElements = 1 << 16;
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// A constant whose elements are all equal moves to any shape at no cost.
 static OpFoldResult foldMovedSplat(Attribute operand, Type result) {
@@ -60,11 +62,14 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
     auto scalarCast = [&]() -> std::optional<HostTensor> {
       HostTensor result(RankedTensorType::get({}, to));
       if (result.isFloat())
-        result.floats()[0] = scalar.isFloat() ? scalar.floats()[0] : static_cast<double>(scalar.integers()[0]);
+        result.floats()[0] = scalar.isFloat()
+                                 ? scalar.floats()[0]
+                                 : static_cast<double>(scalar.integers()[0]);
       else if (!scalar.isFloat())
         result.integers()[0] = scalar.integers()[0];
       else
-        return std::nullopt; // left to the evaluation, which knows how to truncate
+        return std::nullopt; // left to the evaluation, which knows how to
+                             // truncate
       result.round();
       return result;
     }();
@@ -73,7 +78,8 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   }
   // A first cast that loses nothing can be skipped.
   auto inner = getOperand().getDefiningOp<CastOp>();
-  if (!inner || !represents(inner.getType().getElementType(), tensorOf(inner.getOperand()).getElementType()))
+  if (!inner || !represents(inner.getType().getElementType(),
+                            tensorOf(inner.getOperand()).getElementType()))
     return nullptr;
   if (inner.getOperand().getType() == getType())
     return inner.getOperand();
@@ -131,9 +137,10 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
-  bool forward = llvm::all_of(llvm::zip_equal(getSteps(), getType().getShape()), [](auto pair) {
-    return std::get<0>(pair) == 1 || std::get<1>(pair) <= 1;
-  });
+  bool forward = llvm::all_of(
+      llvm::zip_equal(getSteps(), getType().getShape()), [](auto pair) {
+        return std::get<0>(pair) == 1 || std::get<1>(pair) <= 1;
+      });
   if (getOperand().getType() == getType() && forward)
     return getOperand(); // a whole axis by step 1 can only start at 0
   if (OpFoldResult splat = foldMovedSplat(adaptor.getOperand(), getType()))
@@ -146,7 +153,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
     // What one element of an axis leaves unused may be any step: 1, because a
     // product of two of them could overflow.
     bool single = getType().getDimSize(axis) == 1;
-    int64_t innerStep = inner.getType().getDimSize(axis) == 1 ? 1 : inner.getSteps()[axis];
+    int64_t innerStep =
+        inner.getType().getDimSize(axis) == 1 ? 1 : inner.getSteps()[axis];
     starts.push_back(inner.getStarts()[axis] + getStarts()[axis] * innerStep);
     steps.push_back(single ? 1 : getSteps()[axis] * innerStep);
   }
@@ -160,13 +168,16 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
 // Everything else
 //===----------------------------------------------------------------------===//
 
-LogicalResult NNFoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
-                                    SmallVectorImpl<OpFoldResult> &results) const {
-  if (auto concat = dyn_cast<ConcatOp>(op); concat && concat->getNumOperands() == 1) {
+LogicalResult
+NNFoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
+                      SmallVectorImpl<OpFoldResult> &results) const {
+  if (auto concat = dyn_cast<ConcatOp>(op);
+      concat && concat->getNumOperands() == 1) {
     results.push_back(concat->getOperand(0));
     return success();
   }
-  if (auto pad = dyn_cast<PadOp>(op); pad && pad.getOperand().getType() == pad.getType()) {
+  if (auto pad = dyn_cast<PadOp>(op);
+      pad && pad.getOperand().getType() == pad.getType()) {
     results.push_back(pad.getOperand());
     return success();
   }
@@ -183,7 +194,8 @@ LogicalResult NNFoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
       return failure();
     operandElements += elements.getNumElements();
   }
-  if (resultElements > foldedResultElements || operandElements > foldedOperandElements)
+  if (resultElements > foldedResultElements ||
+      operandElements > foldedOperandElements)
     return failure();
 
   SmallVector<HostTensor> inputs, outputs;

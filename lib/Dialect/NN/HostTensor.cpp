@@ -1,6 +1,6 @@
 //===- HostTensor.cpp - Tensors of the reference evaluator ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -48,8 +48,12 @@ static double roundToFormat(double value) {
   return rounded;
 }
 
-static double roundToBf16(double value) { return roundToFormat<7, -126, 127>(value); }
-static double roundToF16(double value) { return roundToFormat<10, -14, 15>(value); }
+static double roundToBf16(double value) {
+  return roundToFormat<7, -126, 127>(value);
+}
+static double roundToF16(double value) {
+  return roundToFormat<10, -14, 15>(value);
+}
 
 double roundTo(double value, Type type) {
   if (type.isF32())
@@ -73,8 +77,10 @@ static uint16_t encodeHalf(double value) {
     return sign | infinity;
   int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
   if (exponent < least)
-    return sign | static_cast<uint16_t>(std::ldexp(std::fabs(value), mantissa - least));
-  return sign | (exponent - least + 1) << mantissa | (bits >> (52 - mantissa) & ((1 << mantissa) - 1));
+    return sign | static_cast<uint16_t>(
+                      std::ldexp(std::fabs(value), mantissa - least));
+  return sign | (exponent - least + 1) << mantissa |
+         (bits >> (52 - mantissa) & ((1 << mantissa) - 1));
 }
 
 /// The inverse of encodeHalf.
@@ -85,15 +91,19 @@ static double decodeHalf(uint16_t bits) {
   int fraction = bits & ((1 << mantissa) - 1);
   double value;
   if (exponent == exponentMask)
-    value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    value = fraction ? std::numeric_limits<double>::quiet_NaN()
+                     : std::numeric_limits<double>::infinity();
   else if (exponent == 0)
     value = std::ldexp(fraction, least - mantissa);
   else
-    value = std::ldexp(fraction + (1 << mantissa), exponent - 1 + least - mantissa);
+    value =
+        std::ldexp(fraction + (1 << mantissa), exponent - 1 + least - mantissa);
   return bits >> 15 ? -value : value;
 }
 
-static double decodeBf16(uint16_t bits) { return llvm::bit_cast<float>(uint32_t(bits) << 16); }
+static double decodeBf16(uint16_t bits) {
+  return llvm::bit_cast<float>(uint32_t(bits) << 16);
+}
 
 //===----------------------------------------------------------------------===//
 // HostTensor
@@ -108,7 +118,8 @@ HostTensor::HostTensor(RankedTensorType type) : type(type) {
 
 /// Converts every element of a packed buffer, or its only one if it is a splat.
 template <typename Source, typename Target, typename Convert>
-static void decode(ArrayRef<char> raw, std::vector<Target> &values, Convert convert) {
+static void decode(ArrayRef<char> raw, std::vector<Target> &values,
+                   Convert convert) {
   auto load = [&](size_t i) {
     Source element;
     std::memcpy(&element, raw.data() + i * sizeof(Source), sizeof(Source));
@@ -124,7 +135,8 @@ static void decode(ArrayRef<char> raw, std::vector<Target> &values, Convert conv
 
 template <typename Source, typename Target>
 static void decodeAs(ArrayRef<char> raw, std::vector<Target> &values) {
-  decode<Source>(raw, values, [](Source element) { return static_cast<Target>(element); });
+  decode<Source>(raw, values,
+                 [](Source element) { return static_cast<Target>(element); });
 }
 
 /// Decodes `raw` where its layout is known: every type but i1, whose packing is
@@ -157,7 +169,9 @@ HostTensor HostTensor::fromAttribute(ElementsAttr attribute) {
       return tensor;
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute))
     if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
-      if (blob->getData().size() * 8 == static_cast<size_t>(tensor.getNumElements()) * element.getIntOrFloatBitWidth())
+      if (blob->getData().size() * 8 ==
+          static_cast<size_t>(tensor.getNumElements()) *
+              element.getIntOrFloatBitWidth())
         if (decodeRaw(element, blob->getData(), tensor))
           return tensor;
   if (tensor.isFloat()) {
@@ -165,7 +179,8 @@ HostTensor HostTensor::fromAttribute(ElementsAttr attribute) {
       for (auto [target, value] : llvm::zip(tensor.floatValues, *values)) {
         bool losesInfo;
         APFloat wide = value;
-        wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+        wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                     &losesInfo);
         target = wide.convertToDouble();
       }
     return tensor;
@@ -183,7 +198,9 @@ HostTensor HostTensor::fromAttribute(ElementsAttr attribute) {
 }
 
 template <typename Target, typename Source, typename Convert>
-static DenseElementsAttr encode(RankedTensorType type, const std::vector<Source> &values, Convert convert) {
+static DenseElementsAttr encode(RankedTensorType type,
+                                const std::vector<Source> &values,
+                                Convert convert) {
   // One element is how the attribute stores equal ones.
   bool splat = !values.empty();
   for (size_t i = 1; splat && i < values.size(); ++i)
@@ -191,25 +208,35 @@ static DenseElementsAttr encode(RankedTensorType type, const std::vector<Source>
   std::vector<Target> encoded(splat ? 1 : values.size());
   for (size_t i = 0; i < encoded.size(); ++i)
     encoded[i] = convert(values[i]);
-  ArrayRef<char> raw(reinterpret_cast<const char *>(encoded.data()), encoded.size() * sizeof(Target));
+  ArrayRef<char> raw(reinterpret_cast<const char *>(encoded.data()),
+                     encoded.size() * sizeof(Target));
   return DenseElementsAttr::getFromRawBuffer(type, raw);
 }
 
 DenseElementsAttr HostTensor::toAttribute() const {
   Type element = type.getElementType();
   if (element.isF32())
-    return encode<float>(type, floatValues, [](double value) { return static_cast<float>(value); });
+    return encode<float>(type, floatValues, [](double value) {
+      return static_cast<float>(value);
+    });
   if (element.isF64())
-    return encode<double>(type, floatValues, [](double value) { return value; });
+    return encode<double>(type, floatValues,
+                          [](double value) { return value; });
   if (element.isBF16())
-    return encode<uint16_t>(type, floatValues,
-                            [](double value) { return encodeHalf<7, -126>(roundToBf16(value)); });
+    return encode<uint16_t>(type, floatValues, [](double value) {
+      return encodeHalf<7, -126>(roundToBf16(value));
+    });
   if (element.isF16())
-    return encode<uint16_t>(type, floatValues, [](double value) { return encodeHalf<10, -14>(roundToF16(value)); });
+    return encode<uint16_t>(type, floatValues, [](double value) {
+      return encodeHalf<10, -14>(roundToF16(value));
+    });
   if (element.isInteger(64))
-    return encode<int64_t>(type, integerValues, [](int64_t value) { return value; });
+    return encode<int64_t>(type, integerValues,
+                           [](int64_t value) { return value; });
   if (element.isInteger(32))
-    return encode<int32_t>(type, integerValues, [](int64_t value) { return static_cast<int32_t>(value); });
+    return encode<int32_t>(type, integerValues, [](int64_t value) {
+      return static_cast<int32_t>(value);
+    });
   // i1: the attribute packs them.
   SmallVector<bool> flags;
   flags.reserve(integerValues.size());

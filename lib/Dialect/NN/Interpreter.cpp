@@ -1,6 +1,6 @@
 //===- Interpreter.cpp - Evaluation of blocks and functions ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -47,12 +47,15 @@ private:
 };
 } // namespace
 
-static FailureOr<SmallVector<HostTensor>> useOperands(Operation &op, Environment &environment) {
+static FailureOr<SmallVector<HostTensor>>
+useOperands(Operation &op, Environment &environment) {
   SmallVector<HostTensor> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
     std::optional<HostTensor> value = environment.use(operand);
     if (!value) {
-      op.emitOpError() << "operand " << index << " has no value: it is defined outside of the evaluated block";
+      op.emitOpError()
+          << "operand " << index
+          << " has no value: it is defined outside of the evaluated block";
       return failure();
     }
     operands.push_back(std::move(*value));
@@ -61,14 +64,18 @@ static FailureOr<SmallVector<HostTensor>> useOperands(Operation &op, Environment
 }
 
 /// The values of the op's results.
-static LogicalResult evaluateOp(Operation &op, ArrayRef<HostTensor> operands, const EvaluationContext &context,
-                                ParameterLookup lookup, SmallVectorImpl<HostTensor> &results) {
+static LogicalResult evaluateOp(Operation &op, ArrayRef<HostTensor> operands,
+                                const EvaluationContext &context,
+                                ParameterLookup lookup,
+                                SmallVectorImpl<HostTensor> &results) {
   if (auto read = dyn_cast<ReadOp>(op); read && lookup) {
     auto type = cast<RankedTensorType>(read.getType());
     if (std::optional<HostTensor> value = lookup(read.getParameter(), type)) {
       if (value->getType() != type)
-        return read.emitOpError() << "was given a value of type " << value->getType() << " for parameter '"
-                                  << read.getParameter() << "' of type " << type;
+        return read.emitOpError()
+               << "was given a value of type " << value->getType()
+               << " for parameter '" << read.getParameter() << "' of type "
+               << type;
       results.push_back(std::move(*value));
       return success();
     }
@@ -79,24 +86,29 @@ static LogicalResult evaluateOp(Operation &op, ArrayRef<HostTensor> operands, co
   return evaluable.evaluate(context, operands, results);
 }
 
-FailureOr<SmallVector<HostTensor>> evaluateBlock(Block &block, ArrayRef<HostTensor> arguments,
-                                                 const EvaluationContext &context, ParameterLookup lookup) {
+FailureOr<SmallVector<HostTensor>>
+evaluateBlock(Block &block, ArrayRef<HostTensor> arguments,
+              const EvaluationContext &context, ParameterLookup lookup) {
   if (block.empty() || !block.back().hasTrait<OpTrait::IsTerminator>()) {
     if (Operation *parent = block.getParentOp())
-      parent->emitOpError() << "has a block without terminator, so without results to evaluate";
+      parent->emitOpError()
+          << "has a block without terminator, so without results to evaluate";
     return failure();
   }
   Operation &terminator = block.back();
   if (arguments.size() != block.getNumArguments()) {
-    emitError(terminator.getLoc()) << "got " << arguments.size() << " values for " << block.getNumArguments()
-                                   << " arguments";
+    emitError(terminator.getLoc())
+        << "got " << arguments.size() << " values for "
+        << block.getNumArguments() << " arguments";
     return failure();
   }
   Environment environment(block);
-  for (auto [index, argument, value] : llvm::enumerate(block.getArguments(), arguments)) {
+  for (auto [index, argument, value] :
+       llvm::enumerate(block.getArguments(), arguments)) {
     if (value.getType() != argument.getType()) {
-      emitError(argument.getLoc()) << "argument " << index << " of type " << argument.getType()
-                                   << " got a value of type " << value.getType();
+      emitError(argument.getLoc())
+          << "argument " << index << " of type " << argument.getType()
+          << " got a value of type " << value.getType();
       return failure();
     }
     environment.define(argument, value);
@@ -105,7 +117,8 @@ FailureOr<SmallVector<HostTensor>> evaluateBlock(Block &block, ArrayRef<HostTens
   for (Operation &op : block.without_terminator()) {
     FailureOr<SmallVector<HostTensor>> operands = useOperands(op, environment);
     SmallVector<HostTensor> results;
-    if (failed(operands) || failed(evaluateOp(op, *operands, context, lookup, results)))
+    if (failed(operands) ||
+        failed(evaluateOp(op, *operands, context, lookup, results)))
       return failure();
     for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
       environment.define(result, std::move(value));
@@ -113,10 +126,12 @@ FailureOr<SmallVector<HostTensor>> evaluateBlock(Block &block, ArrayRef<HostTens
   return useOperands(terminator, environment);
 }
 
-FailureOr<SmallVector<HostTensor>> evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
-                                                    const EvaluationContext &context, ParameterLookup lookup) {
+FailureOr<SmallVector<HostTensor>>
+evaluateFunction(func::FuncOp function, ArrayRef<HostTensor> inputs,
+                 const EvaluationContext &context, ParameterLookup lookup) {
   if (!function.getBody().hasOneBlock()) {
-    function.emitOpError() << "must have one block to be evaluated, but has " << function.getBody().getBlocks().size();
+    function.emitOpError() << "must have one block to be evaluated, but has "
+                           << function.getBody().getBlocks().size();
     return failure();
   }
   return evaluateBlock(function.getBody().front(), inputs, context, lookup);

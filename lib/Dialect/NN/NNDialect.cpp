@@ -1,6 +1,6 @@
 //===- NNDialect.cpp - The nn dialect -------------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -33,7 +33,8 @@ void NNDialect::initialize() {
   addInterfaces<NNFoldInterface>();
 }
 
-Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location loc) {
   auto elements = dyn_cast<ElementsAttr>(value);
   if (!elements || elements.getType() != type)
     return nullptr;

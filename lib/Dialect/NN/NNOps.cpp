@@ -1,6 +1,6 @@
 //===- NNOps.cpp - Shape inference and verifiers of nn ops ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -19,33 +19,44 @@ using namespace rondo::nn;
 // Shared checks
 //===----------------------------------------------------------------------===//
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// For shape inference, which runs before operand types are verified.
-static FailureOr<RankedTensorType> inferenceOperand(std::optional<Location> loc, Value operand, StringRef what) {
+static FailureOr<RankedTensorType>
+inferenceOperand(std::optional<Location> loc, Value operand, StringRef what) {
   auto type = dyn_cast<RankedTensorType>(operand.getType());
   if (type && type.hasStaticShape())
     return type;
-  return emitOptionalError(loc, what, " must be a tensor of static shape, but is ", operand.getType());
+  return emitOptionalError(loc, what,
+                           " must be a tensor of static shape, but is ",
+                           operand.getType());
 }
 
-static LogicalResult checkAxis(std::optional<Location> loc, int64_t axis, int64_t rank) {
+static LogicalResult checkAxis(std::optional<Location> loc, int64_t axis,
+                               int64_t rank) {
   if (axis >= 0 && axis < rank)
     return success();
-  return emitOptionalError(loc, "axis ", axis, " is out of range: the operand has rank ", rank);
+  return emitOptionalError(loc, "axis ", axis,
+                           " is out of range: the operand has rank ", rank);
 }
 
-static LogicalResult checkSameElementType(Operation *op, RankedTensorType from, RankedTensorType to) {
+static LogicalResult checkSameElementType(Operation *op, RankedTensorType from,
+                                          RankedTensorType to) {
   if (from.getElementType() == to.getElementType())
     return success();
-  return op->emitOpError() << "operand and result differ in element type: " << from.getElementType() << " and "
+  return op->emitOpError() << "operand and result differ in element type: "
+                           << from.getElementType() << " and "
                            << to.getElementType();
 }
 
-static LogicalResult checkLength(Operation *op, StringRef attribute, size_t length, int64_t rank) {
+static LogicalResult checkLength(Operation *op, StringRef attribute,
+                                 size_t length, int64_t rank) {
   if (static_cast<int64_t>(length) == rank)
     return success();
-  return op->emitOpError() << attribute << " has " << length << " entries, but the operand has rank " << rank;
+  return op->emitOpError() << attribute << " has " << length
+                           << " entries, but the operand has rank " << rank;
 }
 
 //===----------------------------------------------------------------------===//
@@ -55,34 +66,49 @@ static LogicalResult checkLength(Operation *op, StringRef attribute, size_t leng
 LogicalResult ParameterOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (getTrainable() && !isa<FloatType>(type.getElementType()))
-    return emitOpError() << "of element type " << type.getElementType() << " cannot be trainable";
+    return emitOpError() << "of element type " << type.getElementType()
+                         << " cannot be trainable";
   if (std::optional<StoredAttr> stored = getStored()) {
     if (stored->getOffset() < 0 || stored->getLength() < 0)
-      return emitOpError() << "is stored at offset " << stored->getOffset() << " with length " << stored->getLength()
+      return emitOpError() << "is stored at offset " << stored->getOffset()
+                           << " with length " << stored->getLength()
                            << "; both must be non-negative";
     if (getValue())
       return emitOpError() << "has both a stored range and a value";
   }
+  if (std::optional<ArrayRef<bool>> transposed = getCopiesTransposed()) {
+    size_t copies = getCopies() ? getCopies()->size() : 0;
+    if (transposed->size() != copies)
+      return emitOpError() << "copies_transposed has " << transposed->size()
+                           << " entries for " << copies << " copies";
+  }
   if (std::optional<ElementsAttr> value = getValue()) {
     if (getTrainable())
-      return emitOpError() << "with a value the compiler folded cannot be trainable";
+      return emitOpError()
+             << "with a value the compiler folded cannot be trainable";
     if (value->getType() != type)
-      return emitOpError() << "has type " << type << ", but its value has type " << value->getType();
+      return emitOpError() << "has type " << type << ", but its value has type "
+                           << value->getType();
   }
   return success();
 }
 
 LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getParameterAttr());
+  auto parameter =
+      symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getParameterAttr());
   if (!parameter)
-    return emitOpError() << "no nn.parameter is called '" << getParameter() << "'";
+    return emitOpError() << "no nn.parameter is called '" << getParameter()
+                         << "'";
   if (parameter.getType() != getType())
-    return emitOpError() << "has type " << getType() << ", but parameter '" << getParameter() << "' has type "
+    return emitOpError() << "has type " << getType() << ", but parameter '"
+                         << getParameter() << "' has type "
                          << parameter.getType();
   return success();
 }
 
-LogicalResult ConstantOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+LogicalResult ConstantOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
   types.push_back(adaptor.getValue().getType());
   return success();
@@ -92,7 +118,8 @@ LogicalResult IotaOp::verify() {
   int64_t rank = tensorOf(getResult()).getRank();
   int64_t axis = getAxis();
   if (axis < 0 || axis >= rank)
-    return emitOpError() << "axis " << axis << " is out of range: the result has rank " << rank;
+    return emitOpError() << "axis " << axis
+                         << " is out of range: the result has rank " << rank;
   return success();
 }
 
@@ -100,18 +127,24 @@ LogicalResult IotaOp::verify() {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult IsNanOp::inferReturnTypes(MLIRContext *context,
+                                        std::optional<Location> loc,
+                                        Adaptor adaptor,
                                         SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> type = inferenceOperand(loc, adaptor.getOperand(), "operand");
+  FailureOr<RankedTensorType> type =
+      inferenceOperand(loc, adaptor.getOperand(), "operand");
   if (failed(type))
     return failure();
   types.push_back(type->clone(IntegerType::get(context, 1)));
   return success();
 }
 
-LogicalResult CompareOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> loc,
+                                          Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> type = inferenceOperand(loc, adaptor.getLhs(), "lhs");
+  FailureOr<RankedTensorType> type =
+      inferenceOperand(loc, adaptor.getLhs(), "lhs");
   if (failed(type))
     return failure();
   types.push_back(type->clone(IntegerType::get(context, 1)));
@@ -122,7 +155,8 @@ LogicalResult SelectOp::verify() {
   ArrayRef<int64_t> condition = tensorOf(getCondition()).getShape();
   ArrayRef<int64_t> result = tensorOf(getResult()).getShape();
   if (condition != result)
-    return emitOpError() << "condition has shape " << shapeToString(condition) << ", but the result has shape "
+    return emitOpError() << "condition has shape " << shapeToString(condition)
+                         << ", but the result has shape "
                          << shapeToString(result);
   return success();
 }
@@ -131,7 +165,8 @@ LogicalResult CastOp::verify() {
   ArrayRef<int64_t> from = tensorOf(getOperand()).getShape();
   ArrayRef<int64_t> to = tensorOf(getResult()).getShape();
   if (from != to)
-    return emitOpError() << "changes the shape from " << shapeToString(from) << " to " << shapeToString(to);
+    return emitOpError() << "changes the shape from " << shapeToString(from)
+                         << " to " << shapeToString(to);
   return success();
 }
 
@@ -144,8 +179,10 @@ LogicalResult ReshapeOp::verify() {
   if (failed(checkSameElementType(*this, from, to)))
     return failure();
   if (from.getNumElements() != to.getNumElements())
-    return emitOpError() << shapeToString(from.getShape()) << " has " << from.getNumElements() << " elements, but "
-                         << shapeToString(to.getShape()) << " has " << to.getNumElements();
+    return emitOpError() << shapeToString(from.getShape()) << " has "
+                         << from.getNumElements() << " elements, but "
+                         << shapeToString(to.getShape()) << " has "
+                         << to.getNumElements();
   return success();
 }
 
@@ -154,7 +191,8 @@ LogicalResult BroadcastOp::verify() {
   if (failed(checkSameElementType(*this, from, to)))
     return failure();
   if (!isBroadcastableTo(from.getShape(), to.getShape()))
-    return emitOpError() << shapeToString(from.getShape()) << " does not broadcast to "
+    return emitOpError() << shapeToString(from.getShape())
+                         << " does not broadcast to "
                          << shapeToString(to.getShape());
   return success();
 }
@@ -169,15 +207,16 @@ LogicalResult TransposeOp::verify() {
   llvm::SmallBitVector seen(rank);
   for (int64_t axis : permutation) {
     if (axis < 0 || axis >= rank || seen.test(axis))
-      return emitOpError() << shapeToString(permutation) << " is not a permutation of " << rank << " axes";
+      return emitOpError() << shapeToString(permutation)
+                           << " is not a permutation of " << rank << " axes";
     seen.set(axis);
   }
   SmallVector<int64_t> expected;
   for (int64_t axis : permutation)
     expected.push_back(from.getDimSize(axis));
   if (to.getShape() != ArrayRef(expected))
-    return emitOpError() << "result has shape " << shapeToString(to.getShape()) << ", expected "
-                         << shapeToString(expected);
+    return emitOpError() << "result has shape " << shapeToString(to.getShape())
+                         << ", expected " << shapeToString(expected);
   return success();
 }
 
@@ -185,11 +224,13 @@ LogicalResult SliceOp::verify() {
   RankedTensorType from = tensorOf(getOperand()), to = tensorOf(getResult());
   ArrayRef<int64_t> starts = getStarts(), steps = getSteps();
   int64_t rank = from.getRank();
-  if (failed(checkSameElementType(*this, from, to)) || failed(checkLength(*this, "starts", starts.size(), rank)) ||
+  if (failed(checkSameElementType(*this, from, to)) ||
+      failed(checkLength(*this, "starts", starts.size(), rank)) ||
       failed(checkLength(*this, "steps", steps.size(), rank)))
     return failure();
   if (to.getRank() != rank)
-    return emitOpError() << "changes the rank from " << rank << " to " << to.getRank();
+    return emitOpError() << "changes the rank from " << rank << " to "
+                         << to.getRank();
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (steps[axis] == 0)
       return emitOpError() << "step of axis " << axis << " is 0";
@@ -203,10 +244,13 @@ LogicalResult SliceOp::verify() {
     if (inside && steps[axis] > 0)
       inside = count - 1 <= (extent - 1 - start) / steps[axis];
     else if (inside)
-      inside = steps[axis] != std::numeric_limits<int64_t>::min() && count - 1 <= start / -steps[axis];
+      inside = steps[axis] != std::numeric_limits<int64_t>::min() &&
+               count - 1 <= start / -steps[axis];
     if (!inside)
-      return emitOpError() << "axis " << axis << ": " << count << " elements from " << start << " by step "
-                           << steps[axis] << " leave the operand's extent " << extent;
+      return emitOpError() << "axis " << axis << ": " << count
+                           << " elements from " << start << " by step "
+                           << steps[axis] << " leave the operand's extent "
+                           << extent;
   }
   return success();
 }
@@ -215,48 +259,61 @@ LogicalResult PadOp::verify() {
   RankedTensorType from = tensorOf(getOperand()), to = tensorOf(getResult());
   ArrayRef<int64_t> low = getLow(), high = getHigh();
   int64_t rank = from.getRank();
-  if (failed(checkSameElementType(*this, from, to)) || failed(checkLength(*this, "low", low.size(), rank)) ||
+  if (failed(checkSameElementType(*this, from, to)) ||
+      failed(checkLength(*this, "low", low.size(), rank)) ||
       failed(checkLength(*this, "high", high.size(), rank)))
     return failure();
-  if (getValue().getType() != from.getElementType() || !isa<FloatAttr, IntegerAttr>(getValue()))
-    return emitOpError() << "value " << getValue() << " is not of the element type " << from.getElementType();
+  if (getValue().getType() != from.getElementType() ||
+      !isa<FloatAttr, IntegerAttr>(getValue()))
+    return emitOpError() << "value " << getValue()
+                         << " is not of the element type "
+                         << from.getElementType();
   SmallVector<int64_t> expected;
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (low[axis] < 0 || high[axis] < 0)
-      return emitOpError() << "axis " << axis << " is padded by " << low[axis] << " and " << high[axis]
-                           << "; amounts must be non-negative (use nn.slice to crop)";
+      return emitOpError()
+             << "axis " << axis << " is padded by " << low[axis] << " and "
+             << high[axis]
+             << "; amounts must be non-negative (use nn.slice to crop)";
     expected.push_back(low[axis] + from.getDimSize(axis) + high[axis]);
   }
   if (to.getShape() != ArrayRef(expected))
-    return emitOpError() << "result has shape " << shapeToString(to.getShape()) << ", expected "
-                         << shapeToString(expected);
+    return emitOpError() << "result has shape " << shapeToString(to.getShape())
+                         << ", expected " << shapeToString(expected);
   return success();
 }
 
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
   if (adaptor.getOperands().empty())
     return emitOptionalError(loc, "needs at least one operand");
-  FailureOr<RankedTensorType> first = inferenceOperand(loc, adaptor.getOperands().front(), "operand 0");
-  if (failed(first) || failed(checkAxis(loc, adaptor.getAxis(), first->getRank())))
+  FailureOr<RankedTensorType> first =
+      inferenceOperand(loc, adaptor.getOperands().front(), "operand 0");
+  if (failed(first) ||
+      failed(checkAxis(loc, adaptor.getAxis(), first->getRank())))
     return failure();
   int64_t axis = adaptor.getAxis();
   SmallVector<int64_t> shape(first->getShape());
-  for (auto [index, operand] : llvm::enumerate(adaptor.getOperands().drop_front())) {
+  for (auto [index, operand] :
+       llvm::enumerate(adaptor.getOperands().drop_front())) {
     std::string what = "operand " + std::to_string(index + 1);
     FailureOr<RankedTensorType> type = inferenceOperand(loc, operand, what);
     if (failed(type))
       return failure();
     if (type->getElementType() != first->getElementType())
-      return emitOptionalError(loc, what, " has element type ", type->getElementType(), ", but operand 0 has ",
+      return emitOptionalError(loc, what, " has element type ",
+                               type->getElementType(), ", but operand 0 has ",
                                first->getElementType());
     bool fits = type->getRank() == first->getRank();
     for (int64_t i = 0; fits && i < first->getRank(); ++i)
       fits = i == axis || type->getDimSize(i) == first->getDimSize(i);
     if (!fits)
-      return emitOptionalError(loc, what, " of shape ", shapeToString(type->getShape()),
-                               " differs from operand 0 of shape ", shapeToString(first->getShape()),
-                               " in more than axis ", axis);
+      return emitOptionalError(
+          loc, what, " of shape ", shapeToString(type->getShape()),
+          " differs from operand 0 of shape ", shapeToString(first->getShape()),
+          " in more than axis ", axis);
     shape[axis] += type->getDimSize(axis);
   }
   types.push_back(first->clone(shape));
@@ -267,57 +324,78 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 // Indexing
 //===----------------------------------------------------------------------===//
 
-static SmallVector<int64_t> getGatherShape(ArrayRef<int64_t> operand, ArrayRef<int64_t> indices, int64_t axis) {
+static SmallVector<int64_t> getGatherShape(ArrayRef<int64_t> operand,
+                                           ArrayRef<int64_t> indices,
+                                           int64_t axis) {
   SmallVector<int64_t> shape(operand.take_front(axis));
   llvm::append_range(shape, indices);
   llvm::append_range(shape, operand.drop_front(axis + 1));
   return shape;
 }
 
-LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> operand = inferenceOperand(loc, adaptor.getOperand(), "operand");
-  FailureOr<RankedTensorType> indices = inferenceOperand(loc, adaptor.getIndices(), "indices");
-  if (failed(operand) || failed(indices) || failed(checkAxis(loc, adaptor.getAxis(), operand->getRank())))
+  FailureOr<RankedTensorType> operand =
+      inferenceOperand(loc, adaptor.getOperand(), "operand");
+  FailureOr<RankedTensorType> indices =
+      inferenceOperand(loc, adaptor.getIndices(), "indices");
+  if (failed(operand) || failed(indices) ||
+      failed(checkAxis(loc, adaptor.getAxis(), operand->getRank())))
     return failure();
-  types.push_back(operand->clone(getGatherShape(operand->getShape(), indices->getShape(), adaptor.getAxis())));
+  types.push_back(operand->clone(getGatherShape(
+      operand->getShape(), indices->getShape(), adaptor.getAxis())));
   return success();
 }
 
 LogicalResult ScatterAddOp::verify() {
-  RankedTensorType updates = tensorOf(getUpdates()), result = tensorOf(getResult());
+  RankedTensorType updates = tensorOf(getUpdates()),
+                   result = tensorOf(getResult());
   if (failed(checkSameElementType(*this, updates, result)))
     return failure();
   int64_t axis = getAxis();
   if (axis < 0 || axis >= result.getRank())
-    return emitOpError() << "axis " << axis << " is out of range: the result has rank " << result.getRank();
-  SmallVector<int64_t> expected = getGatherShape(result.getShape(), tensorOf(getIndices()).getShape(), axis);
+    return emitOpError() << "axis " << axis
+                         << " is out of range: the result has rank "
+                         << result.getRank();
+  SmallVector<int64_t> expected = getGatherShape(
+      result.getShape(), tensorOf(getIndices()).getShape(), axis);
   if (updates.getShape() != ArrayRef(expected))
-    return emitOpError() << "updates have shape " << shapeToString(updates.getShape()) << ", expected "
+    return emitOpError() << "updates have shape "
+                         << shapeToString(updates.getShape()) << ", expected "
                          << shapeToString(expected);
   return success();
 }
 
-LogicalResult GatherNDOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult GatherNDOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location> loc,
+                                           Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> operand = inferenceOperand(loc, adaptor.getOperand(), "operand");
-  FailureOr<RankedTensorType> indices = inferenceOperand(loc, adaptor.getIndices(), "indices");
+  FailureOr<RankedTensorType> operand =
+      inferenceOperand(loc, adaptor.getOperand(), "operand");
+  FailureOr<RankedTensorType> indices =
+      inferenceOperand(loc, adaptor.getIndices(), "indices");
   if (failed(operand) || failed(indices))
     return failure();
   // While parsing, defaults are not filled in yet.
   IntegerAttr batchDims = adaptor.getProperties().batch_dims;
   int64_t batch = batchDims ? batchDims.getInt() : 0;
   if (batch < 0 || batch >= indices->getRank() || batch > operand->getRank())
-    return emitOptionalError(loc, "batch_dims ", batch, " is out of range: the operand has rank ", operand->getRank(),
-                             ", the indices ", indices->getRank());
+    return emitOptionalError(
+        loc, "batch_dims ", batch, " is out of range: the operand has rank ",
+        operand->getRank(), ", the indices ", indices->getRank());
   ArrayRef<int64_t> data = operand->getShape(), tuples = indices->getShape();
   if (data.take_front(batch) != tuples.take_front(batch))
-    return emitOptionalError(loc, "the first ", batch, " axes of operand ", shapeToString(data), " and indices ",
+    return emitOptionalError(loc, "the first ", batch, " axes of operand ",
+                             shapeToString(data), " and indices ",
                              shapeToString(tuples), " differ");
   int64_t length = tuples.back();
   if (length > operand->getRank() - batch)
-    return emitOptionalError(loc, "index tuples have ", length, " entries, but the operand has only ",
-                             operand->getRank() - batch, " axes after ", batch, " batch axes");
+    return emitOptionalError(loc, "index tuples have ", length,
+                             " entries, but the operand has only ",
+                             operand->getRank() - batch, " axes after ", batch,
+                             " batch axes");
   SmallVector<int64_t> shape(tuples.drop_back());
   llvm::append_range(shape, data.drop_front(batch + length));
   types.push_back(operand->clone(shape));
@@ -328,9 +406,12 @@ LogicalResult GatherNDOp::inferReturnTypes(MLIRContext *, std::optional<Location
 // Reductions
 //===----------------------------------------------------------------------===//
 
-LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> operand = inferenceOperand(loc, adaptor.getOperand(), "operand");
+  FailureOr<RankedTensorType> operand =
+      inferenceOperand(loc, adaptor.getOperand(), "operand");
   if (failed(operand))
     return failure();
   ArrayRef<int64_t> axes = adaptor.getAxes();
@@ -338,13 +419,17 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
     if (failed(checkAxis(loc, axis, operand->getRank())))
       return failure();
     if (i && axes[i - 1] >= axis)
-      return emitOptionalError(loc, "axes ", shapeToString(axes), " are not in increasing order");
+      return emitOptionalError(loc, "axes ", shapeToString(axes),
+                               " are not in increasing order");
   }
-  types.push_back(operand->clone(getReducedShape(operand->getShape(), axes, adaptor.getKeepdims())));
+  types.push_back(operand->clone(
+      getReducedShape(operand->getShape(), axes, adaptor.getKeepdims())));
   return success();
 }
 
-LogicalResult CumsumOp::verify() { return checkAxis(getLoc(), getAxis(), tensorOf(getOperand()).getRank()); }
+LogicalResult CumsumOp::verify() {
+  return checkAxis(getLoc(), getAxis(), tensorOf(getOperand()).getRank());
+}
 
 LogicalResult SoftmaxOp::verify() {
   if (tensorOf(getOperand()).getRank() == 0)

@@ -1,6 +1,6 @@
 //===- ProductOps.cpp - Verifiers of products and composites --------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,107 +12,142 @@
 using namespace mlir;
 using namespace rondo::nn;
 
-static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tensorOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 //===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
 
 LogicalResult MatmulOp::verify() {
-  RankedTensorType lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()), result = tensorOf(getResult());
+  RankedTensorType lhs = tensorOf(getLhs()), rhs = tensorOf(getRhs()),
+                   result = tensorOf(getResult());
   if (lhs.getElementType() != rhs.getElementType())
-    return emitOpError() << "operands differ in element type: " << lhs.getElementType() << " and "
+    return emitOpError() << "operands differ in element type: "
+                         << lhs.getElementType() << " and "
                          << rhs.getElementType();
   if (lhs.getElementType() != result.getElementType() &&
       lhs.getElementTypeBitWidth() >= result.getElementTypeBitWidth())
     return emitOpError() << "result of element type " << result.getElementType()
-                         << " must have the operands' element type or a wider one; the operands have "
+                         << " must have the operands' element type or a wider "
+                            "one; the operands have "
                          << lhs.getElementType();
-  std::optional<SmallVector<int64_t>> expected =
-      getMatmulShape(lhs.getShape(), rhs.getShape(), getTransposeLhs(), getTransposeRhs());
+  std::optional<SmallVector<int64_t>> expected = getMatmulShape(
+      lhs.getShape(), rhs.getShape(), getTransposeLhs(), getTransposeRhs());
   if (!expected)
-    return emitOpError() << shapeToString(lhs.getShape()) << (getTransposeLhs() ? " (transposed)" : "") << " and "
-                         << shapeToString(rhs.getShape()) << (getTransposeRhs() ? " (transposed)" : "")
+    return emitOpError() << shapeToString(lhs.getShape())
+                         << (getTransposeLhs() ? " (transposed)" : "")
+                         << " and " << shapeToString(rhs.getShape())
+                         << (getTransposeRhs() ? " (transposed)" : "")
                          << " cannot be multiplied";
   if (result.getShape() != ArrayRef(*expected))
-    return emitOpError() << "result has shape " << shapeToString(result.getShape()) << ", expected "
+    return emitOpError() << "result has shape "
+                         << shapeToString(result.getShape()) << ", expected "
                          << shapeToString(*expected);
   return success();
 }
 
 /// What nn.attention and its derivative share. `result` is [b, h, s, d_v].
-static LogicalResult verifyAttention(Operation *op, Value query, Value key, Value value, Value result,
-                                     Value statistics, std::optional<int64_t> window) {
-  RankedTensorType q = tensorOf(query), k = tensorOf(key), v = tensorOf(value), r = tensorOf(result);
+static LogicalResult verifyAttention(Operation *op, Value query, Value key,
+                                     Value value, Value result,
+                                     Value statistics,
+                                     std::optional<int64_t> window) {
+  RankedTensorType q = tensorOf(query), k = tensorOf(key), v = tensorOf(value),
+                   r = tensorOf(result);
   struct {
     StringRef name;
     RankedTensorType type;
   } tensors[] = {{"query", q}, {"key", k}, {"value", v}, {"result", r}};
   for (auto [name, type] : tensors) {
     if (type.getRank() != 4)
-      return op->emitOpError() << name << " has rank " << type.getRank() << ", expected 4: [batch, heads, length, size]";
+      return op->emitOpError() << name << " has rank " << type.getRank()
+                               << ", expected 4: [batch, heads, length, size]";
     if (type.getElementType() != q.getElementType())
-      return op->emitOpError() << name << " has element type " << type.getElementType() << ", but query has "
-                               << q.getElementType();
+      return op->emitOpError()
+             << name << " has element type " << type.getElementType()
+             << ", but query has " << q.getElementType();
   }
-  int64_t batch = q.getDimSize(0), heads = q.getDimSize(1), length = q.getDimSize(2);
+  int64_t batch = q.getDimSize(0), heads = q.getDimSize(1),
+          length = q.getDimSize(2);
   if (k.getDimSize(0) != batch || v.getDimSize(0) != batch)
-    return op->emitOpError() << "batch extents differ: query " << batch << ", key " << k.getDimSize(0) << ", value "
-                             << v.getDimSize(0);
+    return op->emitOpError()
+           << "batch extents differ: query " << batch << ", key "
+           << k.getDimSize(0) << ", value " << v.getDimSize(0);
   int64_t keyHeads = k.getDimSize(1);
   if (v.getDimSize(1) != keyHeads)
-    return op->emitOpError() << "key has " << keyHeads << " heads, but value has " << v.getDimSize(1);
+    return op->emitOpError() << "key has " << keyHeads
+                             << " heads, but value has " << v.getDimSize(1);
   if (keyHeads == 0 || heads % keyHeads != 0)
-    return op->emitOpError() << heads << " query heads are not a multiple of " << keyHeads << " key heads";
+    return op->emitOpError() << heads << " query heads are not a multiple of "
+                             << keyHeads << " key heads";
   if (k.getDimSize(2) != v.getDimSize(2))
-    return op->emitOpError() << "key has length " << k.getDimSize(2) << ", but value has " << v.getDimSize(2);
+    return op->emitOpError() << "key has length " << k.getDimSize(2)
+                             << ", but value has " << v.getDimSize(2);
   if (k.getDimSize(3) != q.getDimSize(3))
-    return op->emitOpError() << "query has head size " << q.getDimSize(3) << ", but key has " << k.getDimSize(3);
+    return op->emitOpError() << "query has head size " << q.getDimSize(3)
+                             << ", but key has " << k.getDimSize(3);
   SmallVector<int64_t> expected = {batch, heads, length, v.getDimSize(3)};
   if (r.getShape() != ArrayRef(expected))
-    return op->emitOpError() << "result has shape " << shapeToString(r.getShape()) << ", expected "
-                             << shapeToString(expected);
+    return op->emitOpError()
+           << "result has shape " << shapeToString(r.getShape())
+           << ", expected " << shapeToString(expected);
   RankedTensorType s = tensorOf(statistics);
   expected.pop_back();
   if (s.getShape() != ArrayRef(expected))
-    return op->emitOpError() << "statistics have shape " << shapeToString(s.getShape()) << ", expected "
-                             << shapeToString(expected);
+    return op->emitOpError()
+           << "statistics have shape " << shapeToString(s.getShape())
+           << ", expected " << shapeToString(expected);
   if (s.getElementType().isF64() != q.getElementType().isF64())
-    return op->emitOpError() << "statistics are f64 exactly where query is, but have element type "
-                             << s.getElementType() << " for " << q.getElementType();
+    return op->emitOpError()
+           << "statistics are f64 exactly where query is, but have element "
+              "type "
+           << s.getElementType() << " for " << q.getElementType();
   if (window && *window < 1)
     return op->emitOpError() << "window " << *window << " must be positive";
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getResult(), getStatistics(), getWindow())))
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
+                             getResult(), getStatistics(), getWindow())))
     return failure();
   if (!getMask())
     return success();
   RankedTensorType mask = tensorOf(getMask()), q = tensorOf(getQuery());
-  if (!mask.getElementType().isInteger(1) && !isa<FloatType>(mask.getElementType()))
-    return emitOpError() << "mask must be additive (float) or boolean, but has element type " << mask.getElementType();
-  SmallVector<int64_t> scores = {q.getDimSize(0), q.getDimSize(1), q.getDimSize(2), tensorOf(getKey()).getDimSize(2)};
+  if (!mask.getElementType().isInteger(1) &&
+      !isa<FloatType>(mask.getElementType()))
+    return emitOpError()
+           << "mask must be additive (float) or boolean, but has element type "
+           << mask.getElementType();
+  SmallVector<int64_t> scores = {q.getDimSize(0), q.getDimSize(1),
+                                 q.getDimSize(2),
+                                 tensorOf(getKey()).getDimSize(2)};
   if (!isBroadcastableTo(mask.getShape(), scores))
-    return emitOpError() << "mask of shape " << shapeToString(mask.getShape()) << " does not broadcast to the scores' "
+    return emitOpError() << "mask of shape " << shapeToString(mask.getShape())
+                         << " does not broadcast to the scores' "
                          << shapeToString(scores);
   return success();
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getResultValue(), getStatistics(), getWindow())))
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
+                             getResultValue(), getStatistics(), getWindow())))
     return failure();
   if (getCotangent().getType() != getResultValue().getType())
-    return emitOpError() << "cotangent has type " << getCotangent().getType() << ", but the result has type "
+    return emitOpError() << "cotangent has type " << getCotangent().getType()
+                         << ", but the result has type "
                          << getResultValue().getType();
   struct {
     StringRef name;
     Value cotangent, operand;
-  } pairs[] = {{"d_query", getDQuery(), getQuery()}, {"d_key", getDKey(), getKey()}, {"d_value", getDValue(), getValue()}};
+  } pairs[] = {{"d_query", getDQuery(), getQuery()},
+               {"d_key", getDKey(), getKey()},
+               {"d_value", getDValue(), getValue()}};
   for (auto [name, cotangent, operand] : pairs)
     if (cotangent.getType() != operand.getType())
-      return emitOpError() << name << " has type " << cotangent.getType() << ", but its operand has type "
+      return emitOpError() << name << " has type " << cotangent.getType()
+                           << ", but its operand has type "
                            << operand.getType();
   return success();
 }
@@ -122,49 +157,64 @@ LogicalResult AttentionGradOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RmsNormOp::verify() {
-  RankedTensorType operand = tensorOf(getOperand()), weight = tensorOf(getWeight());
+  RankedTensorType operand = tensorOf(getOperand()),
+                   weight = tensorOf(getWeight());
   if (operand.getRank() == 0)
     return emitOpError() << "needs a last axis, but the operand is a scalar";
-  if (weight.getRank() != 1 || weight.getDimSize(0) != operand.getShape().back())
-    return emitOpError() << "weight has shape " << shapeToString(weight.getShape()) << ", expected ["
-                         << operand.getShape().back() << "], the operand's last extent";
+  if (weight.getRank() != 1 ||
+      weight.getDimSize(0) != operand.getShape().back())
+    return emitOpError() << "weight has shape "
+                         << shapeToString(weight.getShape()) << ", expected ["
+                         << operand.getShape().back()
+                         << "], the operand's last extent";
   if (weight.getElementType() != operand.getElementType())
-    return emitOpError() << "weight has element type " << weight.getElementType() << ", but the operand has "
+    return emitOpError() << "weight has element type "
+                         << weight.getElementType() << ", but the operand has "
                          << operand.getElementType();
   if (!(getEpsilon().convertToDouble() >= 0))
-    return emitOpError() << "epsilon " << getEpsilon().convertToDouble() << " must not be negative";
+    return emitOpError() << "epsilon " << getEpsilon().convertToDouble()
+                         << " must not be negative";
   return success();
 }
 
 LogicalResult RopeOp::verify() {
   RankedTensorType operand = tensorOf(getOperand());
   if (operand.getRank() == 0 || operand.getShape().back() % 2 != 0)
-    return emitOpError() << "needs a last axis of even extent, but the operand has shape "
-                         << shapeToString(operand.getShape());
+    return emitOpError()
+           << "needs a last axis of even extent, but the operand has shape "
+           << shapeToString(operand.getShape());
   struct {
     StringRef name;
     RankedTensorType type;
-  } tables[] = {{"cosine", tensorOf(getCosine())}, {"sine", tensorOf(getSine())}};
+  } tables[] = {{"cosine", tensorOf(getCosine())},
+                {"sine", tensorOf(getSine())}};
   for (auto [name, type] : tables) {
     if (type.getElementType() != operand.getElementType())
-      return emitOpError() << name << " has element type " << type.getElementType() << ", but the operand has "
+      return emitOpError() << name << " has element type "
+                           << type.getElementType() << ", but the operand has "
                            << operand.getElementType();
     if (!isBroadcastableTo(type.getShape(), operand.getShape()))
-      return emitOpError() << name << " of shape " << shapeToString(type.getShape()) << " does not broadcast to "
+      return emitOpError() << name << " of shape "
+                           << shapeToString(type.getShape())
+                           << " does not broadcast to "
                            << shapeToString(operand.getShape());
   }
   return success();
 }
 
-LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location> loc,
+                                               Adaptor adaptor,
                                                SmallVectorImpl<Type> &types) {
   auto logits = dyn_cast<RankedTensorType>(adaptor.getLogits().getType());
   auto labels = dyn_cast<RankedTensorType>(adaptor.getLabels().getType());
   if (!logits || !labels || logits.getRank() != 2 || labels.getRank() != 1 ||
       logits.getDimSize(0) != labels.getDimSize(0))
-    return emitOptionalError(loc, "needs logits [n, classes] and labels [n], but has ", adaptor.getLogits().getType(),
-                             " and ", adaptor.getLabels().getType());
-  Type element = logits.getElementType().isF64() ? logits.getElementType() : Float32Type::get(context);
+    return emitOptionalError(
+        loc, "needs logits [n, classes] and labels [n], but has ",
+        adaptor.getLogits().getType(), " and ", adaptor.getLabels().getType());
+  Type element = logits.getElementType().isF64() ? logits.getElementType()
+                                                 : Float32Type::get(context);
   types.push_back(RankedTensorType::get({}, element));
   return success();
 }

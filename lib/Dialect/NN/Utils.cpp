@@ -1,6 +1,6 @@
 //===- Utils.cpp - Helpers around the nn dialect --------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -22,11 +22,14 @@ namespace rondo::nn {
 // Locations
 //===----------------------------------------------------------------------===//
 
-Location getNodeLoc(MLIRContext *context, StringRef nodeName, StringRef opType, StringRef domain) {
+Location getNodeLoc(MLIRContext *context, StringRef nodeName, StringRef opType,
+                    StringRef domain) {
   // NameLoc refuses an empty name; ONNX allows nodes without one.
   std::string type = (domain + "::" + opType).str();
   Location child = NameLoc::get(StringAttr::get(context, type));
-  return NameLoc::get(StringAttr::get(context, nodeName.empty() ? "(unnamed)" : nodeName), child);
+  return NameLoc::get(
+      StringAttr::get(context, nodeName.empty() ? "(unnamed)" : nodeName),
+      child);
 }
 
 /// The first location below `location` that can name a node.
@@ -60,7 +63,9 @@ std::string getNodeName(Location location) {
   if (auto name = dyn_cast<NameLoc>(found))
     return name.getName().str();
   auto file = cast<FileLineColRange>(found);
-  return llvm::formatv("{0}:{1}:{2}", file.getFilename().getValue(), file.getStartLine(), file.getStartColumn()).str();
+  return llvm::formatv("{0}:{1}:{2}", file.getFilename().getValue(),
+                       file.getStartLine(), file.getStartColumn())
+      .str();
 }
 
 std::string getNodeOpType(Location location) {
@@ -82,7 +87,8 @@ std::string shapeToString(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-std::optional<SmallVector<int64_t>> getBroadcastShape(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+std::optional<SmallVector<int64_t>> getBroadcastShape(ArrayRef<int64_t> a,
+                                                      ArrayRef<int64_t> b) {
   if (a.size() < b.size())
     std::swap(a, b);
   SmallVector<int64_t> result(a);
@@ -108,7 +114,9 @@ bool isBroadcastableTo(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return true;
 }
 
-std::optional<SmallVector<int64_t>> getMatmulShape(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs, bool transposeLhs,
+std::optional<SmallVector<int64_t>> getMatmulShape(ArrayRef<int64_t> lhs,
+                                                   ArrayRef<int64_t> rhs,
+                                                   bool transposeLhs,
                                                    bool transposeRhs) {
   if (lhs.size() < 2 || rhs.size() < 2)
     return std::nullopt;
@@ -127,7 +135,8 @@ std::optional<SmallVector<int64_t>> getMatmulShape(ArrayRef<int64_t> lhs, ArrayR
   return result;
 }
 
-SmallVector<int64_t> getReducedShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axes, bool keepdims) {
+SmallVector<int64_t> getReducedShape(ArrayRef<int64_t> shape,
+                                     ArrayRef<int64_t> axes, bool keepdims) {
   SmallVector<int64_t> result;
   for (auto [axis, extent] : llvm::enumerate(shape)) {
     if (!llvm::is_contained(axes, static_cast<int64_t>(axis)))
@@ -145,7 +154,9 @@ SmallVector<int64_t> getRowMajorStrides(ArrayRef<int64_t> shape) {
   return strides;
 }
 
-int64_t getElementBytes(Type elementType) { return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8); }
+int64_t getElementBytes(Type elementType) {
+  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+}
 
 int64_t getTensorBytes(Type tensorType) {
   auto type = cast<RankedTensorType>(tensorType);
@@ -169,7 +180,9 @@ static std::optional<double> getSplatOf(ElementsAttr elements) {
     some = dense.resizeSplat(RankedTensorType::get({}, dense.getElementType()));
   HostTensor tensor = HostTensor::fromAttribute(some);
   if (tensor.isFloat())
-    return llvm::all_equal(tensor.floats()) ? std::optional<double>(tensor.floats().front()) : std::nullopt;
+    return llvm::all_equal(tensor.floats())
+               ? std::optional<double>(tensor.floats().front())
+               : std::nullopt;
   if (!llvm::all_equal(tensor.integers()))
     return std::nullopt;
   return static_cast<double>(tensor.integers().front());
@@ -202,7 +215,8 @@ std::optional<double> getSplatConstant(Value value) {
   return std::nullopt;
 }
 
-std::optional<SmallVector<int64_t>> getConstantIntegers(Value value, int64_t limit) {
+std::optional<SmallVector<int64_t>> getConstantIntegers(Value value,
+                                                        int64_t limit) {
   auto constant = value.getDefiningOp<ConstantOp>();
   if (!constant)
     return std::nullopt;

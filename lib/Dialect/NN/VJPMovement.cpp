@@ -147,7 +147,7 @@ LogicalResult ConcatOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
                                  ArrayRef<bool> wanted, Cotangents &results) {
   Value cotangent = cotangents.front();
   int64_t rank = getTensorType(getResult()).getRank();
-  int64_t axis = getAxis() < 0 ? getAxis() + rank : getAxis();
+  int64_t axis = getAxis();
   Primitives p(builder, getLoc());
   SmallVector<int64_t> starts(rank, 0), steps(rank, 1);
   for (auto [index, operand] : llvm::enumerate(getOperands())) {

@@ -34,7 +34,7 @@ FlatSymbolRefAttr LayerBuilder::getParameter(Operation *op) {
         builder.getStringAttr(llvm::formatv("table_{0}", tables.size() - 1)),
         TypeAttr::get(constant.getType()), /*trainable=*/nullptr,
         /*stored=*/nullptr, value, /*source=*/nullptr, /*transposed=*/nullptr,
-        /*copies=*/nullptr);
+        /*copies=*/nullptr, /*copies_transposed=*/nullptr);
     parameter->remove();
     table = FlatSymbolRefAttr::get(
         symbols.insert(parameter, Block::iterator(loss)));

@@ -26,6 +26,11 @@ nn.parameter @w : tensor<2xf32> {value = dense<1.0> : tensor<3xf32>}
 
 // -----
 
+// expected-error @+1 {{'nn.parameter' op copies_transposed has 2 entries for 1 copies}}
+nn.parameter @w : tensor<2xf32> {copies = ["v"], copies_transposed = array<i1: true, false>}
+
+// -----
+
 // expected-error @+1 {{type attribute of}}
 nn.parameter @w : tensor<2x?xf32>
 

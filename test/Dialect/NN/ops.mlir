@@ -6,8 +6,8 @@
 
 // CHECK: nn.parameter @norm.weight trainable : tensor<32xf32> {stored = #nn.stored<"", 1024, 128>}
 nn.parameter @norm.weight trainable : tensor<32xf32> {stored = #nn.stored<"", 1024, 128>}
-// CHECK: nn.parameter @"onnx::MatMul_7" trainable : tensor<2x3xf32> {copies = ["onnx::MatMul_9"], source = "fc.weight", stored = #nn.stored<"weights.bin", 0, 24>, transposed}
-nn.parameter @"onnx::MatMul_7" trainable : tensor<2x3xf32> {stored = #nn.stored<"weights.bin", 0, 24>, source = "fc.weight", transposed, copies = ["onnx::MatMul_9"]}
+// CHECK: nn.parameter @"onnx::MatMul_7" trainable : tensor<2x3xf32> {copies = ["onnx::MatMul_9"], copies_transposed = array<i1: true>, source = "fc.weight", stored = #nn.stored<"weights.bin", 0, 24>, transposed}
+nn.parameter @"onnx::MatMul_7" trainable : tensor<2x3xf32> {stored = #nn.stored<"weights.bin", 0, 24>, source = "fc.weight", transposed, copies = ["onnx::MatMul_9"], copies_transposed = array<i1: true>}
 // CHECK: nn.parameter @table : tensor<2xf32> {value = dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>}
 nn.parameter @table : tensor<2xf32> {value = dense<[1.0, 2.0]> : tensor<2xf32>}
 

@@ -250,7 +250,7 @@ static OpCase makeBroadcast(MLIRContext &context, Random &random,
                             Type element) {
   Maker m(context, random, element);
   Shape to = m.shape();
-  Shape from(ArrayRef(to).drop_front(random.below(to.size() + 1)));
+  Shape from(ArrayRef<int64_t>(to).drop_front(random.below(to.size() + 1)));
   for (int64_t &extent : from)
     if (random.flip())
       extent = 1;
@@ -430,7 +430,7 @@ static OpCase makeRope(MLIRContext &context, Random &random, Type element) {
   Shape shape = m.shape(1, 4);
   shape.back() = 2 * random.between(1, 3);
   // Tables whose halves differ, stretched along some axes.
-  Shape table(ArrayRef(shape).drop_front(random.below(shape.size())));
+  Shape table(ArrayRef<int64_t>(shape).drop_front(random.below(shape.size())));
   for (int64_t &extent : table)
     if (random.below(3) == 0)
       extent = 1;

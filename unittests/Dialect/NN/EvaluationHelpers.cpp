@@ -1,6 +1,6 @@
 //===- EvaluationHelpers.cpp - Evaluation of ops written as text ----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -8,6 +8,7 @@
 
 #include "EvaluationHelpers.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -26,7 +27,8 @@ EvaluationTest::EvaluationTest() {
 }
 
 HostTensor EvaluationTest::parseTensor(StringRef text) {
-  auto attribute = dyn_cast_or_null<ElementsAttr>(parseAttribute(text, &context));
+  auto attribute =
+      dyn_cast_or_null<ElementsAttr>(parseAttribute(text, &context));
   EXPECT_TRUE(attribute) << text.str() << ": " << diagnostics;
   return attribute ? HostTensor::fromAttribute(attribute) : HostTensor();
 }
@@ -37,8 +39,9 @@ OwningOpRef<ModuleOp> EvaluationTest::parseModule(StringRef text) {
   return module;
 }
 
-FailureOr<SmallVector<HostTensor>> EvaluationTest::evaluate(ModuleOp module, ArrayRef<HostTensor> inputs,
-                                                            const EvaluationContext &how, ParameterLookup lookup) {
+FailureOr<SmallVector<HostTensor>>
+EvaluationTest::evaluate(ModuleOp module, ArrayRef<HostTensor> inputs,
+                         const EvaluationContext &how, ParameterLookup lookup) {
   auto function = module.lookupSymbol<func::FuncOp>("f");
   EXPECT_TRUE(function);
   if (!function)
@@ -46,9 +49,13 @@ FailureOr<SmallVector<HostTensor>> EvaluationTest::evaluate(ModuleOp module, Arr
   return evaluateFunction(function, inputs, how, lookup);
 }
 
-FailureOr<HostTensor> EvaluationTest::evaluateBody(StringRef body, StringRef type, const EvaluationContext &how) {
+FailureOr<HostTensor>
+EvaluationTest::evaluateBody(StringRef body, StringRef type,
+                             const EvaluationContext &how) {
   OwningOpRef<ModuleOp> module =
-      parseModule(("func.func @f() -> " + type + " {\n" + body + "\nreturn %r : " + type + "\n}").str());
+      parseModule(("func.func @f() -> " + type + " {\n" + body +
+                   "\nreturn %r : " + type + "\n}")
+                      .str());
   if (!module)
     return failure();
   FailureOr<SmallVector<HostTensor>> results = evaluate(*module, {}, how);
@@ -57,7 +64,9 @@ FailureOr<HostTensor> EvaluationTest::evaluateBody(StringRef body, StringRef typ
   return results->front();
 }
 
-void EvaluationTest::expectValue(StringRef body, StringRef expected, double tolerance, const EvaluationContext &how) {
+void EvaluationTest::expectValue(StringRef body, StringRef expected,
+                                 double tolerance,
+                                 const EvaluationContext &how) {
   SCOPED_TRACE(body.str());
   HostTensor wanted = parseTensor(expected);
   std::string type = debugString(wanted.getType());
@@ -66,7 +75,8 @@ void EvaluationTest::expectValue(StringRef body, StringRef expected, double tole
   expectClose(*value, wanted, tolerance);
 }
 
-void EvaluationTest::expectFailure(StringRef body, StringRef type, StringRef message) {
+void EvaluationTest::expectFailure(StringRef body, StringRef type,
+                                   StringRef message) {
   SCOPED_TRACE(body.str());
   diagnostics.clear();
   EXPECT_TRUE(failed(evaluateBody(body, type)));
@@ -80,15 +90,18 @@ void EvaluationTest::expectFailure(StringRef body, StringRef type, StringRef mes
   EXPECT_EQ(diagnostics, "");
 }
 
-void expectClose(const HostTensor &actual, const HostTensor &expected, double tolerance) {
+void expectClose(const HostTensor &actual, const HostTensor &expected,
+                 double tolerance) {
   ASSERT_EQ(actual.getType(), expected.getType());
   EXPECT_EQ(actual.integers(), expected.integers());
   ASSERT_EQ(actual.floats().size(), expected.floats().size());
   for (size_t i = 0; i < actual.floats().size(); ++i) {
     double got = actual.floats()[i], wanted = expected.floats()[i];
-    bool same = got == wanted || (std::isnan(got) && std::isnan(wanted)) ||
-                std::fabs(got - wanted) <= tolerance * std::max(1.0, std::fabs(wanted));
-    EXPECT_TRUE(same) << "element " << i << ": got " << got << ", expected " << wanted;
+    bool same =
+        got == wanted || (std::isnan(got) && std::isnan(wanted)) ||
+        std::fabs(got - wanted) <= tolerance * std::max(1.0, std::fabs(wanted));
+    EXPECT_TRUE(same) << "element " << i << ": got " << got << ", expected "
+                      << wanted;
   }
 }
 

@@ -1,6 +1,6 @@
 //===- EvaluationHelpers.h - Evaluation of ops written as text --*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dialect/NN/Utils.h"
 #include "gtest/gtest.h"
@@ -27,25 +28,29 @@ protected:
   HostTensor parseTensor(llvm::StringRef text);
   mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef text);
   /// The results of function @f of `module`.
-  mlir::FailureOr<llvm::SmallVector<HostTensor>> evaluate(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs = {},
-                                                          const EvaluationContext &how = {},
-                                                          ParameterLookup lookup = nullptr);
+  mlir::FailureOr<llvm::SmallVector<HostTensor>>
+  evaluate(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs = {},
+           const EvaluationContext &how = {}, ParameterLookup lookup = nullptr);
   /// The value called %r after `body`, which is of type `type`.
-  mlir::FailureOr<HostTensor> evaluateBody(llvm::StringRef body, llvm::StringRef type,
+  mlir::FailureOr<HostTensor> evaluateBody(llvm::StringRef body,
+                                           llvm::StringRef type,
                                            const EvaluationContext &how = {});
-  /// Expects %r after `body` to be the tensor written in `expected`, each element within
-  /// `tolerance` relative to max(1, magnitude); 0: the same bits. NaN equals NaN.
-  void expectValue(llvm::StringRef body, llvm::StringRef expected, double tolerance = 0,
-                   const EvaluationContext &how = {});
+  /// Expects %r after `body` to be the tensor written in `expected`, each
+  /// element within `tolerance` relative to max(1, magnitude); 0: the same
+  /// bits. NaN equals NaN.
+  void expectValue(llvm::StringRef body, llvm::StringRef expected,
+                   double tolerance = 0, const EvaluationContext &how = {});
   /// Expects evaluation to fail with a message that contains `message`.
-  void expectFailure(llvm::StringRef body, llvm::StringRef type, llvm::StringRef message);
+  void expectFailure(llvm::StringRef body, llvm::StringRef type,
+                     llvm::StringRef message);
 
   mlir::MLIRContext context;
   std::string diagnostics;
 };
 
 /// Compares as EvaluationTest::expectValue does.
-void expectClose(const HostTensor &actual, const HostTensor &expected, double tolerance);
+void expectClose(const HostTensor &actual, const HostTensor &expected,
+                 double tolerance);
 
 } // namespace rondo::nn::test
 

@@ -1,6 +1,6 @@
 //===- HostTensor.h - Tensors of the reference evaluator -------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,8 +18,9 @@
 
 namespace rondo::nn {
 
-/// Static cost of running one op alone. `isProduct`: a contraction or attention, whose result is worth keeping; everything else is
-/// rebuilt from products at the price of memory traffic.
+/// Static cost of running one op alone. `isProduct`: a contraction or
+/// attention, whose result is worth keeping; everything else is rebuilt from
+/// products at the price of memory traffic.
 struct Cost {
   int64_t flops = 0;
   int64_t bytesRead = 0;
@@ -29,14 +30,15 @@ struct Cost {
 
 /// How the reference evaluation rounds.
 struct EvaluationContext {
-  /// Keep double precision instead of rounding each result to its element type: for finite differences.
+  /// Keep double precision instead of rounding each result to its element type:
+  /// for finite differences.
   bool exact = false;
   /// Fail without a diagnostic: for folding, which then leaves the op alone.
   bool quiet = false;
 };
 
-/// A dense row-major tensor of the reference evaluator: floating element types are
-/// held as doubles, integers and booleans as int64.
+/// A dense row-major tensor of the reference evaluator: floating element types
+/// are held as doubles, integers and booleans as int64.
 class HostTensor {
 public:
   HostTensor() = default;
@@ -50,14 +52,17 @@ public:
   mlir::RankedTensorType getType() const { return type; }
   llvm::ArrayRef<int64_t> getShape() const { return type.getShape(); }
   int64_t getNumElements() const { return type.getNumElements(); }
-  bool isFloat() const { return mlir::isa<mlir::FloatType>(type.getElementType()); }
+  bool isFloat() const {
+    return mlir::isa<mlir::FloatType>(type.getElementType());
+  }
 
   std::vector<double> &floats() { return floatValues; }
   const std::vector<double> &floats() const { return floatValues; }
   std::vector<int64_t> &integers() { return integerValues; }
   const std::vector<int64_t> &integers() const { return integerValues; }
 
-  /// Rounds every value to the element type (bf16, f16, f32: to nearest even; integers wrap).
+  /// Rounds every value to the element type (bf16, f16, f32: to nearest even;
+  /// integers wrap).
   void round();
 
 private:

@@ -1,6 +1,6 @@
 //===- NN.h - The nn dialect -----------------------------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// Part of the Rondo project under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -39,9 +39,8 @@ def NN_StoredAttr : NN_Attr<"Stored", "stored"> {
   let summary = "Where a parameter's bytes are: a range of a file";
   let description = [{
     Weights never enter the IR. `location` is a file name relative to the model
-    (empty: the model file itself), `offset` and `length` are in bytes. `element_type` and `shape`
-    are those in the file, in the initializer's layout. `present` is false when the
-    file was absent at import: compiling goes on, running needs it.
+    (empty: the model file itself), `offset` and `length` are in bytes. Compiling does not need the
+    file; running does.
 
     Example: `#nn.stored<"weights.bin", 4096, 8388608>`
   }];

@@ -41,7 +41,7 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
     initializer's name; `source` the name the user's framework gave it (null: the same), `trainable`
     whether it gets a gradient; `stored` where its bytes are, or `value` for a table the compiler folded
     (never trainable). `transposed` says that the source parameter is the transpose of the stored one.
-    `copies` lists initializers that held the same tensor (tied weights).
+    `copies` lists initializers that held the same tensor (tied weights); `copies_transposed` says, for each, whether it held the transpose.
 
     ```mlir
     nn.parameter @"m.norm.weight" trainable : tensor<32xf32> {stored = #nn.stored<"", 1024, 128>}
@@ -50,7 +50,8 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
                        UnitAttr:$trainable, OptionalAttr<NN_StoredAttr>:$stored,
                        OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrAttr>:$source,
-                       UnitAttr:$transposed, OptionalAttr<StrArrayAttr>:$copies);
+                       UnitAttr:$transposed, OptionalAttr<StrArrayAttr>:$copies,
+                       OptionalAttr<DenseBoolArrayAttr>:$copies_transposed);
   let assemblyFormat = "$sym_name (`trainable` $trainable^)? `:` $type attr-dict";
   let hasVerifier = 1;
 }
@@ -58,7 +59,7 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
 def NN_ReadOp : NN_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The value of a parameter";
   let description = [{
-    Only in the loss function between `import` and `layers`, which turns it into a layer's operand.
+    Created by import; `layers` turns it into a layer's operand. Its type is the parameter's.
 
     ```mlir
     %w = nn.read @"m.norm.weight" : tensor<32xf32>
@@ -71,6 +72,13 @@ def NN_ReadOp : NN_Op<"read", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]
 
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike, InferTypeOpAdaptor]> {
   let summary = "A constant tensor";
+  let description = [{
+    Small ones only: tables and weights are parameters. Equal elements are stored once.
+
+    ```mlir
+    %shape = nn.constant dense<[2, 16]> : tensor<2xi64>
+    ```
+  }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "attr-dict $value";
@@ -96,9 +104,10 @@ def NN_IotaOp : NN_Op<"iota"> {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-class NN_UnaryOp<string mnemonic, string what, Type type, list<Trait> traits = []>
+class NN_UnaryOp<string mnemonic, string what, Type type, list<Trait> traits = [], string example = "tensor<2x3xf32>">
     : NN_Op<mnemonic, traits # [SameOperandsAndResultType]> {
   let summary = what;
+  let description = "Elementwise.\n\n```mlir\n%y = nn." # mnemonic # " %x : " # example # "\n```";
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
@@ -119,28 +128,46 @@ def NN_ErfOp : NN_FloatUnaryOp<"erf", "error function">;
 def NN_SinOp : NN_FloatUnaryOp<"sin", "sine">;
 def NN_CosOp : NN_FloatUnaryOp<"cos", "cosine">;
 def NN_ReluOp : NN_FloatUnaryOp<"relu", "max(x, 0); derivative 0 at 0">;
-def NN_NotOp : NN_UnaryOp<"not", "logical negation", NN_BoolTensor>;
+def NN_NotOp : NN_UnaryOp<"not", "logical negation", NN_BoolTensor, [], "tensor<2x3xi1>">;
 
 def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
-  let description = [{ Raised from `mul(x, sigmoid(x))`; computed in f32 and rounded once. }];
+  let description = [{
+    Created by `raise` from `mul(x, sigmoid(x))`; computed in f32 and rounded once.
+
+    ```mlir
+    %y = nn.silu %x : tensor<2x3xbf16>
+    ```
+  }];
 }
 
 def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
-  let description = [{ 0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20). }];
+  let description = [{
+    0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20).
+
+    ```mlir
+    %y = nn.gelu tanh %x : tensor<2x3xf32>
+    ```
+  }];
   let arguments = (ins NN_FloatTensor:$operand, UnitAttr:$tanh);
   let assemblyFormat = "(`tanh` $tanh^)? $operand attr-dict `:` type($result)";
 }
 
 def NN_IsNanOp : NN_Op<"is_nan", [InferTypeOpAdaptor]> {
   let summary = "Whether each element is NaN";
+  let description = [{
+    ```mlir
+    %guard = nn.is_nan %x : tensor<2x3xf32>
+    ```
+  }];
   let arguments = (ins NN_FloatTensor:$operand);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand)";
 }
 
-class NN_BinaryOp<string mnemonic, string what, Type type, list<Trait> traits = []>
+class NN_BinaryOp<string mnemonic, string what, Type type, list<Trait> traits = [], string example = "tensor<2x3xf32>">
     : NN_Op<mnemonic, traits # [SameOperandsAndResultType]> {
   let summary = what;
+  let description = "Elementwise.\n\n```mlir\n%z = nn." # mnemonic # " %x, %y : " # example # "\n```";
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -155,11 +182,18 @@ def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero">;
 def NN_PowOp : NN_ArithmeticOp<"pow", "x to the power y; differentiable in x (and in y where x > 0)">;
 def NN_MaximumOp : NN_ArithmeticOp<"maximum", "the larger; NaN if either is; ties give the cotangent to x">;
 def NN_MinimumOp : NN_ArithmeticOp<"minimum", "the smaller; NaN if either is; ties give the cotangent to x">;
-def NN_AndOp : NN_BinaryOp<"and", "logical and", NN_BoolTensor, [Commutative]>;
-def NN_OrOp : NN_BinaryOp<"or", "logical or", NN_BoolTensor, [Commutative]>;
+def NN_AndOp : NN_BinaryOp<"and", "logical and", NN_BoolTensor, [Commutative], "tensor<2x3xi1>">;
+def NN_OrOp : NN_BinaryOp<"or", "logical or", NN_BoolTensor, [Commutative], "tensor<2x3xi1>">;
 
 def NN_CompareOp : NN_Op<"compare", [SameTypeOperands, InferTypeOpAdaptor]> {
   let summary = "Elementwise comparison (ordered, except `ne`)";
+  let description = [{
+    NaN compares false with everything, except that `ne` holds.
+
+    ```mlir
+    %seen = nn.compare le %key, %query : tensor<16x16xi64>
+    ```
+  }];
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs)";
@@ -170,6 +204,10 @@ def NN_SelectOp : NN_Op<"select", [AllTypesMatch<["on_true", "on_false", "result
   let summary = "condition ? on_true : on_false";
   let description = [{
     The derivative selects too: the branch not taken gets an exact 0, never 0 * NaN.
+
+    ```mlir
+    %y = nn.select %guard, %zero, %x : tensor<2x3xi1>, tensor<2x3xf32>
+    ```
   }];
   let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$on_true, NN_Tensor:$on_false);
   let results = (outs NN_Tensor:$result);
@@ -179,7 +217,14 @@ def NN_SelectOp : NN_Op<"select", [AllTypesMatch<["on_true", "on_false", "result
 
 def NN_CastOp : NN_Op<"cast", [DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
   let summary = "Conversion of the element type";
-  let description = [{ Rounds to nearest even; float to integer truncates; to i1: x != 0. }];
+  let description = [{
+    Rounds to nearest even; float to integer truncates, what does not fit takes the nearest
+    integer that does and NaN 0; integers wrap; to i1: x != 0.
+
+    ```mlir
+    %y = nn.cast %x : tensor<2x3xf32> to tensor<2x3xbf16>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$operand);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `to` type($result)";
@@ -201,17 +246,35 @@ class NN_MovementOp<string mnemonic, list<Trait> traits = []>
 
 def NN_ReshapeOp : NN_MovementOp<"reshape"> {
   let summary = "Same elements in row-major order, another shape";
+  let description = [{
+    Another name for the same bytes: it costs nothing.
+
+    ```mlir
+    %heads = nn.reshape %x : tensor<2x16x32xf32> -> tensor<2x16x4x8xf32>
+    ```
+  }];
   let hasFolder = 1;
 }
 
 def NN_BroadcastOp : NN_MovementOp<"broadcast"> {
   let summary = "NumPy broadcasting to the result's shape";
-  let description = [{ Shapes align at the last axis; missing axes and axes of extent 1 are repeated. }];
+  let description = [{
+    Shapes align at the last axis; missing axes and axes of extent 1 are repeated.
+
+    ```mlir
+    %y = nn.broadcast %bias : tensor<32xf32> -> tensor<2x16x32xf32>
+    ```
+  }];
   let hasFolder = 1;
 }
 
 def NN_TransposeOp : NN_MovementOp<"transpose"> {
   let summary = "Permutes axes: result axis i is operand axis permutation[i]";
+  let description = [{
+    ```mlir
+    %y = nn.transpose %x [0, 2, 1, 3] : tensor<2x16x4x8xf32> -> tensor<2x4x16x8xf32>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let assemblyFormat = "$operand $permutation attr-dict `:` type($operand) `->` type($result)";
   let hasFolder = 1;
@@ -219,7 +282,13 @@ def NN_TransposeOp : NN_MovementOp<"transpose"> {
 
 def NN_SliceOp : NN_MovementOp<"slice"> {
   let summary = "result[i] = operand[starts + i * steps], for every axis";
-  let description = [{ One start and one step (negative allowed) per axis; extents are the result's. }];
+  let description = [{
+    One start and one step (negative allowed) per axis; extents are the result's. Every element it picks lies in the operand.
+
+    ```mlir
+    %shifted = nn.slice %x [0, 1] [1, 1] : tensor<2x16xi64> -> tensor<2x15xi64>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let assemblyFormat = "$operand $starts $steps attr-dict `:` type($operand) `->` type($result)";
   let hasFolder = 1;
@@ -227,13 +296,26 @@ def NN_SliceOp : NN_MovementOp<"slice"> {
 
 def NN_PadOp : NN_MovementOp<"pad"> {
   let summary = "Constant padding";
-  let description = [{ Non-negative amounts in elements before (`low`) and after (`high`) each axis; `value` has the element type. }];
+  let description = [{
+    Non-negative amounts in elements before (`low`) and after (`high`) each axis; `value` has the element type.
+
+    ```mlir
+    %y = nn.pad %labels [0, 0] [0, 1] -100 : i64 : tensor<2x16xi64> -> tensor<2x17xi64>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, TypedAttrInterface:$value);
   let assemblyFormat = "$operand $low $high $value attr-dict `:` type($operand) `->` type($result)";
 }
 
 def NN_ConcatOp : NN_Op<"concat", [InferTypeOpAdaptor, DeclareOpInterfaceMethods<NN_DifferentiableOp>]> {
   let summary = "Concatenation along one axis";
+  let description = [{
+    Operands agree in element type and in every other extent.
+
+    ```mlir
+    %y = nn.concat 1, %a, %b : tensor<2x3xf32>, tensor<2x5xf32>
+    ```
+  }];
   let arguments = (ins I64Attr:$axis, Variadic<NN_Tensor>:$operands);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$axis `,` $operands attr-dict `:` type($operands)";
@@ -248,6 +330,10 @@ def NN_GatherOp : NN_Op<"gather", [InferTypeOpAdaptor, DeclareOpInterfaceMethods
   let description = [{
     result shape = operand[:axis] + indices + operand[axis+1:]. Negative indices count from the end.
     Embedding lookup has axis 0. An index out of range is a run-time error naming the op.
+
+    ```mlir
+    %y = nn.gather %table, %ids axis 0 : tensor<128x32xf32>, tensor<2x16xi64>
+    ```
   }];
   let arguments = (ins NN_Tensor:$operand, NN_IndexTensor:$indices, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
@@ -259,6 +345,10 @@ def NN_ScatterAddOp : NN_Op<"scatter_add"> {
   let description = [{
     result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
     has the shape of the gather's result. Sums in f32 in index order: the same bits everywhere.
+
+    ```mlir
+    %dtable = nn.scatter_add %dy, %ids axis 0 : tensor<2x16x32xf32>, tensor<2x16xi64> -> tensor<128x32xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$updates, NN_IndexTensor:$indices, I64Attr:$axis);
   let results = (outs NN_FloatTensor:$result);
@@ -268,6 +358,13 @@ def NN_ScatterAddOp : NN_Op<"scatter_add"> {
 
 def NN_GatherNDOp : NN_Op<"gather_nd", [InferTypeOpAdaptor]> {
   let summary = "ONNX GatherND: slices picked by index tuples in the last axis of `indices`";
+  let description = [{
+    The first `batch_dims` axes of both operands run together. Negative indices count from the end.
+
+    ```mlir
+    %y = nn.gather_nd %x, %tuples batch_dims 1 : tensor<2x4x8xf32>, tensor<2x3x1xi64>
+    ```
+  }];
   let arguments = (ins NN_Tensor:$operand, NN_IndexTensor:$indices, DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs NN_Tensor:$result);
   // In the format, not in attr-dict, because parsing infers the result from it.
@@ -296,6 +393,13 @@ def NN_ReduceOp : NN_Op<"reduce", [InferTypeOpAdaptor, DeclareOpInterfaceMethods
 
 def NN_CumsumOp : NN_Op<"cumsum", [SameOperandsAndResultType]> {
   let summary = "Running sum along one axis (only in what is folded)";
+  let description = [{
+    `exclusive` leaves out the element itself, `reverse` sums from the end.
+
+    ```mlir
+    %position = nn.cumsum %mask axis 1 : tensor<2x16xi64>
+    ```
+  }];
   let arguments = (ins NN_NumberTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs NN_NumberTensor:$result);
   let assemblyFormat = "$operand `axis` $axis attr-dict `:` type($result)";
@@ -307,6 +411,10 @@ def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, DeclareOpInterfa
   let summary = "exp(x - max x) / sum over the last axis";
   let description = [{
     A row that is -inf throughout gives NaN, as in ONNX; exporters guard it with `select(is_nan(y), 0, y)`, whose derivative is 0.
+
+    ```mlir
+    %p = nn.softmax %scores : tensor<2x4x16x16xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$operand);
   let results = (outs NN_FloatTensor:$result);
@@ -342,7 +450,13 @@ def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_Differenti
     query [b, h, s, d], key and value [b, h_kv, t, d(v)], h a multiple of h_kv: query head i uses key head i / (h / h_kv).
     scores = scale * query key^T; with `causal`, query i sees keys j <= i + (t - s); with `window` w also j > i + (t - s) - w. `mask`
     (until `raise` removed it) is additive (float) or boolean (true: seen), broadcastable to [b, h, s, t].
-    A row that sees nothing gives 0. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores.
+    A row that sees nothing gives 0. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores (-inf where it sees nothing).
+    Created by import (ONNX Attention) and `raise`.
+
+    ```mlir
+    %y, %statistics = nn.attention %q, %k, %v causal scale 0.25
+      : tensor<2x4x16x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32> -> tensor<2x4x16x8xf32>, tensor<2x4x16xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, Optional<NN_Tensor>:$mask,
                        F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
@@ -356,7 +470,13 @@ def NN_AttentionGradOp : NN_Op<"attention_grad"> {
   let summary = "Cotangents of query, key, value";
   let description = [{
     Created by the derivative of `nn.attention`. Recomputes scores from query, key and the statistics; never keeps a
-    score matrix.
+    score matrix. Results have their operands' types.
+
+    ```mlir
+    %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %y, %statistics, %dy causal scale 0.25
+      : tensor<2x4x16x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<2x4x16x8xf32>
+      -> tensor<2x4x16x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x8xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, NN_FloatTensor:$result_value,
                        StaticShapeTensorOf<[F32, F64]>:$statistics, NN_FloatTensor:$cotangent,
@@ -377,7 +497,11 @@ def NN_RmsNormOp : NN_Op<"rms_norm", [AllTypesMatch<["operand", "result"]>, Decl
   let summary = "x / sqrt(mean(x^2) + epsilon) * weight over the last axis";
   let description = [{
     Normalises in f32, rounds to x's element type, then multiplies by `weight` [n] in that type and rounds again
-    (ONNX RMSNormalization-23 with stash_type 1, and what Transformers computes).
+    (ONNX RMSNormalization-23 with stash_type 1, and what Transformers computes). Created by import and `raise`.
+
+    ```mlir
+    %y = nn.rms_norm %x, %w epsilon 1.0e-5 : tensor<2x16x32xf32>, tensor<32xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$operand, NN_FloatTensor:$weight, F64Attr:$epsilon);
   let results = (outs NN_FloatTensor:$result);
@@ -390,7 +514,11 @@ def NN_RopeOp : NN_Op<"rope", [AllTypesMatch<["operand", "result"]>, DeclareOpIn
   let summary = "Rotary position embedding: x * cos + rotate(x) * sin";
   let description = [{
     rotate(x) = concat(-x[.., n/2:], x[.., :n/2]) on the last axis of even extent n. `cosine` and `sine` are broadcastable to x. In x's element type;
-    each product and the sum is rounded. Derivative in x alone.
+    each product and the sum is rounded. Derivative in x alone. Created by import and `raise`.
+
+    ```mlir
+    %y = nn.rope %x, %cos, %sin : tensor<2x4x16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$operand, NN_FloatTensor:$cosine, NN_FloatTensor:$sine);
   let results = (outs NN_FloatTensor:$result);
@@ -403,7 +531,11 @@ def NN_CrossEntropyOp : NN_Op<"cross_entropy", [InferTypeOpAdaptor, DeclareOpInt
   let summary = "Mean over valid rows of logsumexp(logits) - logits[label]";
   let description = [{
     logits [n, classes], labels [n]; a row whose label is `ignore_index` does not count. The mean divides by the number of valid rows; none valid: NaN, as in PyTorch.
-    Result: a scalar in f32 (f64 for f64 logits).
+    Result: a scalar in f32 (f64 for f64 logits). Created by import and `raise`.
+
+    ```mlir
+    %loss = nn.cross_entropy %logits, %labels ignore -100 : tensor<32x128xf32>, tensor<32xi64>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$logits, NN_IndexTensor:$labels, OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs NN_FloatTensor:$result);

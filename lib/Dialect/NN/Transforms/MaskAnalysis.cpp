@@ -133,7 +133,7 @@ OptionalTerm MaskAnalyzer::analyzeIota(IotaOp iota, MaskAxes axes) {
   RankedTensorType type = getTensor(iota.getResult());
   int64_t extent = type.getDimSize(axis), start = iota.getStart(), step = iota.getStep();
   int64_t last;
-  if (MulOverflow(extent, step, last) || AddOverflow(last, start, last) || std::abs(static_cast<double>(last)) > 0x1p52 ||
+  if (llvm::MulOverflow(extent, step, last) || llvm::AddOverflow(last, start, last) || std::abs(static_cast<double>(last)) > 0x1p52 ||
       std::abs(static_cast<double>(start)) > 0x1p52)
     return std::nullopt;
   std::vector<double> values(extent);
@@ -192,6 +192,25 @@ OptionalTerm MaskAnalyzer::analyzeReshape(ReshapeOp reshape, MaskAxes axes) {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
+/// Integers beyond this wrap, or a double does not hold them: both are left to
+/// the evaluation.
+static double getIntegerLimit(Type element) {
+  unsigned width = element.getIntOrFloatBitWidth();
+  return width >= 64 ? 0x1p52 : std::ldexp(1.0, width - 1) - 1;
+}
+
+/// A bound of the absolute value of a sum.
+static double getMagnitude(const MaskTerm &term) {
+  double bound = 0;
+  for (const std::vector<double> *part : {&term.rows, &term.columns}) {
+    double largest = 0;
+    for (double value : *part)
+      largest = std::max(largest, std::abs(value));
+    bound += largest;
+  }
+  return bound;
+}
+
 OptionalTerm MaskAnalyzer::analyzeCast(CastOp cast, MaskAxes axes) {
   OptionalTerm term = analyze(cast.getOperand(), axes);
   if (!term)
@@ -201,9 +220,8 @@ OptionalTerm MaskAnalyzer::analyzeCast(CastOp cast, MaskAxes axes) {
     return compareTerms(ComparePredicate::NE, *term, MaskTerm::scalar(0), space);
   if (from.isInteger(1) || to == from)
     return term;
-  if (auto integer = dyn_cast<IntegerType>(to)) {
-    // Wrapping is left to those who know its rules.
-    double limit = integer.getWidth() >= 64 ? 0x1p52 : std::ldexp(1.0, integer.getWidth() - 1) - 1;
+  if (isa<IntegerType>(to)) {
+    double limit = getIntegerLimit(to);
     if (!allValues(*term, [&](double value) { return std::abs(value) <= limit; }))
       return std::nullopt;
     return mapTerm(*term, [](double value) { return std::trunc(value); });
@@ -240,8 +258,11 @@ OptionalTerm MaskAnalyzer::analyzeArithmetic(Operation *op, MaskAxes axes) {
     return std::nullopt;
   Type element = getTensor(op->getResult(0)).getElementType();
   bool isFloat = isa<FloatType>(element);
-  if (isa<AddOp, SubOp>(op) && !isFloat)
-    return addIntegers(*a, *b, isa<SubOp>(op));
+  double limit = getIntegerLimit(element);
+  if (isa<AddOp, SubOp>(op) && !isFloat) {
+    OptionalTerm sum = addIntegers(*a, *b, isa<SubOp>(op));
+    return sum && getMagnitude(*sum) <= limit ? sum : std::nullopt;
+  }
   bool isInvalid = false;
   OptionalTerm result = zipTerms(*a, *b, [&](double x, double y) {
     double value = TypeSwitch<Operation *, double>(op)
@@ -252,7 +273,7 @@ OptionalTerm MaskAnalyzer::analyzeArithmetic(Operation *op, MaskAxes axes) {
                        .Case<MinimumOp>([&](auto) { return std::min(x, y); });
     if (isFloat)
       value = roundTo(value, element);
-    isInvalid |= std::isnan(value) || (!isFloat && std::abs(value) > 0x1p52);
+    isInvalid |= std::isnan(value) || (!isFloat && std::abs(value) > limit);
     return value;
   });
   if (result)

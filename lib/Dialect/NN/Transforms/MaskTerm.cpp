@@ -41,6 +41,8 @@ MaskTerm MaskTerm::sum(std::vector<double> rows, std::vector<double> columns) {
 }
 
 MaskTerm MaskTerm::choice(KeyIntervals intervals, double inside, double outside) {
+  if (inside == outside)
+    return scalar(inside);
   MaskTerm term;
   term.intervals = std::move(intervals);
   term.inside = inside;

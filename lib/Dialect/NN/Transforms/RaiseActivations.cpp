@@ -201,7 +201,7 @@ static Value raise(Operation *op) {
 }
 
 namespace {
-struct RaiseActivations : nn::impl::NNRaiseActivationsBase<RaiseActivations> {
+struct RaiseActivations : rondo::nn::impl::NNRaiseActivationsBase<RaiseActivations> {
   void runOnOperation() override {
     getOperation().walk([&](Operation *op) {
       if (!isa<MulOp, DivOp>(op))

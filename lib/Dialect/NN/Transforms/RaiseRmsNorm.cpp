@@ -170,7 +170,7 @@ static bool raise(MulOp mul) {
 }
 
 namespace {
-struct RaiseRmsNorm : nn::impl::NNRaiseRmsNormBase<RaiseRmsNorm> {
+struct RaiseRmsNorm : rondo::nn::impl::NNRaiseRmsNormBase<RaiseRmsNorm> {
   void runOnOperation() override {
     getOperation().walk([&](MulOp mul) {
       if (raise(mul))

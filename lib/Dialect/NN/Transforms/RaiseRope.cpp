@@ -73,7 +73,7 @@ static bool raise(AddOp add) {
 }
 
 namespace {
-struct RaiseRope : nn::impl::NNRaiseRopeBase<RaiseRope> {
+struct RaiseRope : rondo::nn::impl::NNRaiseRopeBase<RaiseRope> {
   void runOnOperation() override {
     getOperation().walk([&](AddOp add) {
       if (raise(add))

@@ -1,0 +1,38 @@
+//===- CompileOptions.h - Flags of rondo-compile ----------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_PIPELINES_COMPILEOPTIONS_H
+#define RONDO_PIPELINES_COMPILEOPTIONS_H
+
+#include "rondo/Import/Import.h"
+#include "rondo/Support/Config.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace rondo {
+
+enum class ReportKind { None, Text, Json };
+
+/// Everything the command line says.
+struct CompileOptions {
+  std::string input;
+  std::string output;  ///< "-": standard output.
+  ImportOptions import;
+  Config config;
+  int first = 0;       ///< The phase whose IR the input is; 0: an ONNX model.
+  int last = 0;        ///< The last phase to run.
+  bool emitProgram = false; ///< Else MLIR.
+  ReportKind report = ReportKind::None;
+};
+
+/// Parses the command line; an error is a bad flag (exit code 2), already printed where LLVM's parser found it.
+llvm::Expected<CompileOptions> parseCompileOptions(int argc, char **argv);
+
+} // namespace rondo
+
+#endif // RONDO_PIPELINES_COMPILEOPTIONS_H

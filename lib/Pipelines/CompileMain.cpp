@@ -1,0 +1,134 @@
+//===- CompileMain.cpp - The compiler ------------------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Pipelines/CompileMain.h"
+#include "rondo/Dump/Dump.h"
+#include "rondo/InitAll.h"
+#include "rondo/Pipelines/CompileOptions.h"
+#include "rondo/Pipelines/DiagnosticPrinter.h"
+#include "rondo/Pipelines/Phases.h"
+#include "rondo/Target/Program.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <iostream>
+#include <sstream>
+
+using namespace mlir;
+
+namespace rondo {
+
+/// The module to start from: an imported model with its configuration, or IR that carries its own.
+static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options, MLIRContext *context) {
+  if (options.first == 0 && !StringRef(options.input).ends_with(".mlir")) {
+    OwningOpRef<ModuleOp> module = importModel(options.import, context);
+    if (module)
+      options.config.write(*module);
+    return module;
+  }
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(options.input, &error);
+  if (!buffer) {
+    emitError(UnknownLoc::get(context)) << error;
+    return nullptr;
+  }
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  return parseSourceFile<ModuleOp>(sources, context);
+}
+
+static LogicalResult writeOutput(StringRef path, StringRef bytes) {
+  std::string error;
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
+  if (!file) {
+    llvm::errs() << "rondo-compile: " << error << "\n";
+    return failure();
+  }
+  file->os() << bytes;
+  file->os().flush();
+  if (file->os().has_error()) {
+    llvm::errs() << "rondo-compile: " << path << ": " << file->os().error().message() << "\n";
+    file->os().clear_error();
+    return failure();
+  }
+  file->keep();
+  return success();
+}
+
+/// Reads back what was emitted: the reader's checks are the last verifier.
+static LogicalResult printReport(StringRef bytes, const CompileOptions &options) {
+  std::unique_ptr<runtime::Program> program;
+  std::vector<std::byte> copy((const std::byte *)bytes.data(), (const std::byte *)bytes.data() + bytes.size());
+  if (runtime::Status status = runtime::Program::fromBytes(copy, options.output, program); !status.ok()) {
+    llvm::errs() << "rondo-compile: internal error: the program does not pass the reader's checks: " << status.message() << "\n";
+    return failure();
+  }
+  if (options.report == ReportKind::None)
+    return success();
+  std::ostringstream text;
+  if (options.report == ReportKind::Text)
+    dump::printPlan(*program, text);
+  else
+    dump::printPlanJson(*program, text);
+  // Beside a program on standard output the report goes to the other stream.
+  (options.output == "-" ? llvm::errs() : llvm::outs()) << text.str();
+  return success();
+}
+
+int compileMain(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  llvm::Expected<CompileOptions> options = parseCompileOptions(argc, argv);
+  if (!options) {
+    std::string message = llvm::toString(options.takeError());
+    if (!message.empty())
+      llvm::errs() << "rondo-compile: " << message << "\n";
+    return int(ExitCode::BadFlags);
+  }
+  DialectRegistry registry;
+  registerAllRondoDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  DiagnosticPrinter printer(&context, llvm::errs());
+  auto failed_ = [&] { return int(printer.sawInfeasible() ? ExitCode::Infeasible : ExitCode::UserError); };
+
+  OwningOpRef<ModuleOp> module = loadModule(*options, &context);
+  if (!module)
+    return int(ExitCode::UserError);
+  FailureOr<Config> config = Config::read(*module);
+  if (failed(config))
+    return int(ExitCode::UserError);
+  PassManager passes(&context);
+  if (failed(applyPassManagerCLOptions(passes)))
+    return int(ExitCode::BadFlags);
+  for (const Phase &phase : getPhases().slice(options->first + 1, options->last - options->first))
+    phase.addPasses(passes, *config);
+  if (failed(passes.run(*module)))
+    return failed_();
+
+  std::string bytes;
+  if (options->emitProgram) {
+    FailureOr<std::string> program = target::emitProgram(*module, options->output);
+    if (failed(program))
+      return failed_();
+    bytes = std::move(*program);
+    if (failed(printReport(bytes, *options)))
+      return int(ExitCode::Internal);
+  } else {
+    llvm::raw_string_ostream stream(bytes);
+    // Locations hold the ONNX nodes: without them a later phase could not name one.
+    module->print(stream, OpPrintingFlags().enableDebugInfo(/*enable=*/true, /*prettyForm=*/false));
+    stream << "\n";
+  }
+  return int(failed(writeOutput(options->output, bytes)) ? ExitCode::UserError : ExitCode::Done);
+}
+
+} // namespace rondo

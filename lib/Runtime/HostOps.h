@@ -1,0 +1,101 @@
+//===- HostOps.h - The operations of the host lanes -------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_LIB_RUNTIME_HOSTOPS_H
+#define RONDO_LIB_RUNTIME_HOSTOPS_H
+
+#include "Host/Executable.h"
+#include "Host/WorkerPool.h"
+#include "Inputs.h"
+#include "LearningRate.h"
+#include "Parameters.h"
+#include "rondo/Runtime/Device.h"
+#include "rondo/Runtime/Session.h"
+#include <mutex>
+
+namespace rondo::runtime {
+
+/// The first error of a session. Tasks of the failed step and of later ones are no longer run; earlier steps finish.
+class Failure {
+public:
+  /// `consistent`: no update of `step` has run, so that the state is that after the steps before it.
+  void report(uint32_t step, Status status, bool consistent);
+  bool failed() const { return stop.load(std::memory_order_acquire) != kNever; }
+  /// The error for whoever waits for `step`; ok for steps before it.
+  Status statusOf(uint64_t step) const;
+  bool consistent() const;
+
+  static constexpr uint32_t kNever = Event::kReleased;
+  /// The first step that is not run.
+  std::atomic<uint32_t> stop{kNever};
+
+private:
+  mutable std::mutex mutex; ///< Taken when something failed, not in a step.
+  Status first;
+  bool sound = true;
+};
+
+/// Seeds, losses, sums, norms, updates. `update` and `staging` run at the same time, each from one thread.
+class HostOps {
+public:
+  HostOps(const Program &program, const Executable &executable, Parameters &parameters, const Inputs &inputs,
+          uint32_t threads, Failure &failure);
+
+  /// The step's results go here; set before the step is issued. Two steps are in flight.
+  StepResult *results[2] = {nullptr, nullptr};
+  LearningRate learningRate;
+  /// The step whose gradients are kept.
+  std::atomic<uint64_t> captureStep{UINT64_MAX};
+
+  /// Task::host, with an Operation as context.
+  struct Operation {
+    HostOps *ops = nullptr;
+    uint32_t index = 0;
+  };
+  static void run(void *context, const TaskCall &call);
+
+private:
+  /// A trainable parameter within its block.
+  struct Member {
+    const program::Parameter *parameter = nullptr;
+    uint64_t elements = 0, firstChunk = 0, masterOffset = 0;
+    KernelFunction kernel = nullptr;
+    bool copyMaster = false; ///< Its f32 upload copy is written by a copy, beside bf16 neighbours.
+  };
+  struct Block {
+    std::vector<Member> members;
+    uint64_t chunks = 0;
+  };
+  struct Update;
+
+  void stageInput(const program::Op &op, const TaskCall &call);
+  void seed(const program::Op &op, uint32_t index, const TaskCall &call);
+  void loss(const program::Op &op, uint32_t index, const TaskCall &call);
+  void accumulate(const program::Op &op, const TaskCall &call);
+  void norm(const program::Op &op, const TaskCall &call);
+  void clip(const program::Op &op, uint32_t index, const TaskCall &call);
+  void update(const program::Op &op, const TaskCall &call);
+  double totalLabels(const TaskCall &call, bool &valid) const;
+  const Member &memberOf(const Block &block, uint64_t chunk) const;
+
+  const Program &program;
+  const program::Program &table;
+  const Executable &executable;
+  Parameters &parameters;
+  const Inputs &inputs;
+  WorkerPool pool;
+  Failure &failure;
+  EntryScratch stagingScratch;
+  std::vector<Block> blocks;
+  std::vector<std::vector<uint32_t>> normBlocks; ///< By op: the block of each gradient operand.
+  std::vector<double> chunkSums;
+};
+
+} // namespace rondo::runtime
+
+#endif // RONDO_LIB_RUNTIME_HOSTOPS_H

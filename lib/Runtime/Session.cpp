@@ -1,0 +1,358 @@
+//===- Session.cpp - A program in training --------------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SessionImpl.h"
+#include <algorithm>
+#include <limits>
+#include <cmath>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using program::OpKind;
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
+
+Session::Impl::Impl(const Program &program, const SessionOptions &options)
+    : program(program), table(program.table()), options(options), inputs(program),
+      events(sizeOf(table.ops())), tasks(sizeOf(table.ops())) {}
+
+/// Most tasks of two iterations on one lane of each kind, whichever device plays whom.
+void Session::Impl::planCapacity(uint32_t (&capacity)[7]) const {
+  std::vector<uint32_t> counts(7 * (size_t)table.devices());
+  for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
+    const program::Op &op = *table.ops()->Get(i);
+    size_t device = op.device() < 0 ? 0 : (size_t)op.device();
+    uint32_t count = ++counts[(size_t)op.lane() * table.devices() + device];
+    uint32_t &most = capacity[(size_t)op.lane()];
+    most = std::max(most, 2 * count);
+  }
+}
+
+void Session::Impl::buildTasks() {
+  uint32_t count = sizeOf(table.ops()), arguments = 0;
+  operations.resize(count);
+  firstArgument.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const program::Op &op = *table.ops()->Get(i);
+    if (op.kind() == OpKind::Loss)
+      lossOp = i;
+    firstArgument[i] = arguments;
+    arguments += sizeOf(op.operands());
+  }
+  for (Slot &slot : slots)
+    slot.arguments.resize(arguments);
+  for (uint32_t i = 0; i < count; ++i) {
+    const program::Op &op = *table.ops()->Get(i);
+    Task &task = tasks[i];
+    task.index = i;
+    task.done = &events[i];
+    task.completed = completed;
+    task.completedContext = this;
+    switch (op.kind()) {
+    case OpKind::Upload:
+    case OpKind::Download:
+    case OpKind::PeerCopy:
+      task.kind = TaskKind::Copy;
+      task.bytes = op.operands()->Get(0)->bytes();
+      break;
+    case OpKind::Zero:
+      task.kind = TaskKind::Zero;
+      task.bytes = op.operands()->Get(0)->bytes();
+      break;
+    case OpKind::Launch:
+      task.kind = TaskKind::Launch;
+      task.entry = (uint32_t)op.entry();
+      break;
+    default:
+      operations[i] = {&*ops, i};
+      task.kind = TaskKind::Host;
+      task.host = HostOps::run;
+      task.context = &operations[i];
+      break;
+    }
+    for (uint32_t w = 0; w < sizeOf(op.waits()); ++w) {
+      const program::Wait &wait = *op.waits()->Get(w);
+      task.waits.push_back({&events[wait.op()], wait.distance(), wait.op()});
+    }
+    // No update before the step's loss is known to be finite: the state stays that of a whole number of steps.
+    if (op.kind() == OpKind::Optimizer)
+      task.waits.push_back({&events[lossOp], 0, lossOp});
+  }
+}
+
+Status Session::Impl::open() {
+  std::string kind;
+  uint32_t count = 0;
+  if (options.device.empty())
+    options.device = format("host:%u", table.devices());
+  // What the flags alone decide comes before the work of loading.
+  if (Status status = parseDeviceSpec(options.device, kind, count); !status.ok())
+    return status;
+  std::string_view target = text(table.target());
+  if (kind == "host" && !target.empty() && target.rfind("host", 0) != 0)
+    return flagsError(program.path() + ": was compiled for '" + std::string(target) +
+                      "', not for the host; compile it again with --target=host");
+  if (Status status = Executable::create(program, executable); !status.ok())
+    return status;
+  if (Status status = pinned.allocate(table.pinned_bytes(), "pinned memory"); !status.ok())
+    return status;
+  if (Status status = host.allocate(table.host_bytes(), "host memory"); !status.ok())
+    return status;
+  DeviceOptions deviceOptions;
+  deviceOptions.delays = options.delays;
+  deviceOptions.stop = &failure.stop;
+  planCapacity(deviceOptions.capacity);
+  if (Status status = openDevices(options.device, program, *executable, deviceOptions, devices); !status.ok())
+    return status;
+  parameters.emplace(program, pinned.buffer(), host.buffer());
+  if (Status status = parameters->load({options.weights, options.weightsPrefix}); !status.ok())
+    return status;
+  uint32_t threads = options.hostThreads ? options.hostThreads : std::max(1u, std::thread::hardware_concurrency());
+  ops.emplace(program, *executable, *parameters, inputs, std::min(threads, 1024u), failure);
+  buildTasks();
+  // Salts beyond those of the devices' lanes.
+  uint64_t salt = (uint64_t)table.devices() * 8;
+  updateLane = std::make_unique<HostLane>("Update", nullptr, deviceOptions.capacity[5], options.delays, salt,
+                                          &failure.stop);
+  stagingLane = std::make_unique<HostLane>("Staging", nullptr, deviceOptions.capacity[6], options.delays, salt + 1,
+                                           &failure.stop);
+  controller = std::thread([this] { control(); });
+  if (options.watchdogSeconds > 0)
+    watchdog = std::thread([this] { watch(); });
+  return Status::success();
+}
+
+Session::Impl::~Impl() {
+  closing.store(true, std::memory_order_release);
+  if (controller.joinable()) {
+    // The controller sleeps on `target`; it knows by `closing` that this is no step.
+    target.fetch_add(1, std::memory_order_release);
+    target.notify_all();
+    controller.join();
+  }
+  if (watchdog.joinable()) {
+    {
+      std::lock_guard<std::mutex> lock(watchdogMutex);
+      watchdogWake.notify_all();
+    }
+    watchdog.join();
+  }
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+
+Session::~Session() {
+  // A lane that hangs in a kernel can neither be ended nor have its memory taken away.
+  if (impl && impl->stuck.load(std::memory_order_acquire))
+    (void)impl.release();
+}
+
+Status Session::open(const Program &program, const SessionOptions &options, std::unique_ptr<Session> &session) {
+  std::unique_ptr<Session> result(new Session(std::make_unique<Impl>(program, options)));
+  Impl &impl = *result->impl;
+  if (Status status = impl.open(); !status.ok())
+    return status;
+  if (Status status = result->setLearningRate(options.learningRate, options.totalSteps); !status.ok())
+    return status;
+  session = std::move(result);
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+Status Session::setInputFile(const std::string &name, const std::string &path) {
+  if (Status status = synchronize(); !status.ok())
+    return status;
+  return impl->inputs.bindFile(name, path, (uint32_t)startedSteps());
+}
+
+Status Session::setInput(const std::string &name, program::ElementType type, std::span<const int64_t> shape,
+                         const void *data) {
+  if (Status status = synchronize(); !status.ok())
+    return status;
+  return impl->inputs.bindMemory(name, type, shape, data, (uint32_t)startedSteps());
+}
+
+Status Session::setOrder(bool shuffle, uint64_t seed, uint32_t epochs) {
+  if (startedSteps() != 0)
+    return userError("the order of samples is set before the first step");
+  return impl->inputs.setOrder(shuffle, seed, epochs);
+}
+
+Status Session::setLearningRate(const std::string &schedule, uint64_t totalSteps) {
+  if (Status status = synchronize(); !status.ok())
+    return status;
+  LearningRate rate;
+  rate.base = impl->table.optimizer() ? impl->table.optimizer()->learning_rate() : 0;
+  rate.total = totalSteps;
+  if (Status status = rate.parse(schedule.empty() ? "constant" : schedule); !status.ok())
+    return status;
+  impl->ops->learningRate = rate;
+  return Status::success();
+}
+
+Status Session::stepsAvailable(uint64_t &steps) const {
+  return impl->inputs.available((uint32_t)startedSteps(), steps);
+}
+
+uint64_t Session::stepsPerEpoch() const { return impl->inputs.stepsPerEpoch(); }
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+uint64_t Session::startedSteps() const { return impl->target.load(std::memory_order_acquire); }
+
+Status Session::start(uint64_t steps, bool captureGradients) {
+  if (steps == 0)
+    return Status::success();
+  if (impl->failure.failed())
+    return impl->failure.statusOf(UINT64_MAX);
+  uint64_t available = 0, first = startedSteps();
+  if (Status status = stepsAvailable(available); !status.ok())
+    return status;
+  if (steps > available)
+    return userError(format("%llu steps need more samples than the inputs hold: they are enough for %llu%s; give "
+                            "fewer --steps, more samples, or --epochs to visit them again",
+                            (unsigned long long)steps, (unsigned long long)available, first ? " more" : ""));
+  if (first + steps >= Failure::kNever)
+    return userError("a session runs at most 2147483647 steps");
+  auto batch = std::make_unique<Impl::Batch>();
+  batch->first = first;
+  batch->count = steps;
+  batch->results.resize(steps);
+  batch->begins.resize(steps);
+  for (uint64_t i = 0; i < steps; ++i) {
+    batch->results[i].step = first + i;
+    batch->results[i].loss = std::numeric_limits<double>::quiet_NaN();
+  }
+  if (impl->options.trace)
+    batch->spans.resize(steps * impl->tasks.size());
+  if (captureGradients) {
+    // The buffers are made, and the step named, while nothing runs.
+    if (Status status = synchronize(); !status.ok())
+      return status;
+    impl->parameters->enableGradients();
+    impl->ops->captureStep.store(first + steps - 1, std::memory_order_relaxed);
+  }
+  Impl::Batch *last = impl->batches.empty() ? &impl->sentinel : impl->batches.back().get();
+  last->next.store(batch.get(), std::memory_order_release);
+  impl->batches.push_back(std::move(batch));
+  impl->target.store((uint32_t)(first + steps), std::memory_order_release);
+  impl->target.notify_all();
+  return Status::success();
+}
+
+const Session::Impl::Batch *Session::Impl::batchOf(uint64_t step) const {
+  auto after = std::upper_bound(batches.begin(), batches.end(), step,
+                                [](uint64_t step, const auto &batch) { return step < batch->first; });
+  return (after - 1)->get();
+}
+
+static Status notStarted(uint64_t step) {
+  return userError(format("step %llu has not been started", (unsigned long long)step));
+}
+
+Status Session::waitLoss(uint64_t step, double &loss) {
+  if (step >= startedSteps())
+    return notStarted(step);
+  impl->events[impl->lossOp].wait((uint32_t)step + 1);
+  if (Status status = impl->failure.statusOf(step); !status.ok())
+    return status;
+  const Impl::Batch *batch = impl->batchOf(step);
+  loss = batch->results[step - batch->first].loss;
+  return Status::success();
+}
+
+Status Session::waitStep(uint64_t step, StepResult &result) {
+  if (step >= startedSteps())
+    return notStarted(step);
+  if (Status status = impl->waitIteration(step); !status.ok())
+    return status;
+  const Impl::Batch *batch = impl->batchOf(step);
+  result = batch->results[step - batch->first];
+  return Status::success();
+}
+
+Status Session::synchronize() {
+  uint64_t started = startedSteps();
+  // Of the two steps that may be in flight, either may end first.
+  for (uint64_t back = std::min<uint64_t>(started, 2); back > 0; --back)
+    if (Status status = impl->waitIteration(started - back); !status.ok())
+      return status;
+  return Status::success();
+}
+
+uint64_t Session::completedSteps() const {
+  return std::min<uint64_t>(startedSteps(), impl->failure.stop.load(std::memory_order_acquire));
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+/// Reading is possible after an error, too, as long as the state is that of a whole number of steps.
+static Status settle(Session &session, const Failure &failure) {
+  Status status = session.synchronize();
+  return failure.consistent() ? Status::success() : status;
+}
+
+static Status unknown(const std::string &name) {
+  return userError("the program has no parameter '" + name + "'");
+}
+
+Status Session::readParameter(const std::string &name, uint32_t quantity, std::span<float> values) {
+  if (Status status = settle(*this, impl->failure); !status.ok())
+    return status;
+  int64_t index = impl->parameters->find(name);
+  if (index < 0)
+    return unknown(name);
+  const program::Parameter &parameter = *impl->table.parameters()->Get((uint32_t)index);
+  uint64_t elements = impl->parameters->elements((uint32_t)index);
+  if (values.size() != elements)
+    return userError(format("parameter '%s' has %llu elements, not %zu", name.c_str(), (unsigned long long)elements,
+                            values.size()));
+  if (quantity > 3 || parameter.type() > program::ElementType::F64 || (quantity != 0 && !parameter.trainable()))
+    return userError("parameter '" + name + "' has no such quantity");
+  auto what = (Quantity)quantity;
+  if (what == Quantity::Gradient) {
+    if (!impl->parameters->gradientsCaptured())
+      return userError("no gradients were kept: start the step with captureGradients");
+    impl->parameters->readGradient((uint32_t)index, 0, elements, values.data());
+    return Status::success();
+  }
+  impl->parameters->read((uint32_t)index, what, completedSteps(), 0, elements, values.data());
+  return Status::success();
+}
+
+Status Session::writeParameter(const std::string &name, uint32_t quantity, std::span<const float> values) {
+  if (Status status = settle(*this, impl->failure); !status.ok())
+    return status;
+  int64_t index = impl->parameters->find(name);
+  if (index < 0)
+    return unknown(name);
+  uint64_t elements = impl->parameters->elements((uint32_t)index);
+  if (quantity > 3 || values.size() != elements)
+    return userError(format("parameter '%s' has %llu elements, not %zu", name.c_str(), (unsigned long long)elements,
+                            values.size()));
+  return impl->parameters->write((uint32_t)index, (Quantity)quantity, values.data());
+}
+
+Status Session::save(const std::string &path, uint32_t quantity, bool sourceNames) {
+  if (Status status = settle(*this, impl->failure); !status.ok())
+    return status;
+  if (quantity > 3)
+    return userError("there is no such quantity to save");
+  if ((Quantity)quantity == Quantity::Gradient && !impl->parameters->gradientsCaptured())
+    return userError("no gradients were kept: start the step with captureGradients");
+  return impl->parameters->save(path, (Quantity)quantity, sourceNames ? Names::Source : Names::Onnx, completedSteps());
+}

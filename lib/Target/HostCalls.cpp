@@ -1,0 +1,157 @@
+//===- HostCalls.cpp - Launch lists --------------------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Dialect/NN/Utils.h"
+#include "rondo/Target/HostObject.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::kern;
+using namespace rondo::target;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static void print(Attribute attr, raw_ostream &os) {
+  // Accesses lie close together; their generic form is slow to print.
+  if (auto access = dyn_cast<AccessAttr>(attr)) {
+    os << '<' << access.getOffset();
+    for (int64_t stride : access.getStrides())
+      os << ',' << stride;
+    for (int64_t guard : access.getGuards())
+      os << '?' << guard;
+    os << '>';
+    return;
+  }
+  attr.print(os);
+}
+
+/// Everything about the op that its code depends on: not where its operands
+/// lie, nor which calls are made, nor locations.
+static void describe(Operation *op, raw_ostream &os) {
+  os << op->getName().getStringRef();
+  for (Value operand : op->getOperands())
+    if (auto type = dyn_cast<MemRefType>(operand.getType()))
+      os << ' ' << type.getElementType();
+  auto fused = dyn_cast<FusedOp>(op);
+  if (!fused) {
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      os << constant.getValue();
+      return;
+    }
+    for (NamedAttribute attr : op->getAttrs())
+      os << ' ' << attr.getName().getValue() << '=' << attr.getValue();
+    return;
+  }
+  os << ' ' << stringifyFusedKind(fused.getKind()) << ' ' << fused.getInputs().size();
+  llvm::interleaveComma(fused.getDomain(), os << '[');
+  for (Attribute access : fused.getInputAccess())
+    print(access, os);
+  for (auto [access, accumulates] : llvm::zip_equal(fused.getOutputAccess(), fused.getAccumulate())) {
+    print(access, os << '>');
+    os << accumulates;
+  }
+  DenseMap<Value, int64_t> numbers;
+  for (BlockArgument argument : fused.getBlock().getArguments())
+    numbers[argument] = numbers.size();
+  for (Operation &inner : fused.getBlock()) {
+    os << '\n' << inner.getName().getStringRef();
+    for (Value operand : inner.getOperands())
+      os << ' ' << numbers.lookup(operand);
+    for (NamedAttribute attr : inner.getAttrs()) {
+      os << ' ' << attr.getName().getValue() << '=';
+      print(attr.getValue(), os);
+    }
+    for (Value result : inner.getResults()) {
+      os << ':' << result.getType();
+      int64_t number = numbers.size();
+      numbers[result] = number;
+    }
+  }
+}
+
+std::string target::getKernelSymbol(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  describe(op, os);
+  auto bytes = ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(bytes);
+  return llvm::formatv("kernel_{0:x-16}{1:x-16}", hash.high64, hash.low64).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+static Call::Address getAddress(FuncOp function, Value memref, int64_t element = 0) {
+  Type type = cast<MemRefType>(memref.getType()).getElementType();
+  uint64_t offset = element * getElementBytes(type);
+  if (auto argument = dyn_cast<BlockArgument>(memref))
+    return {argument.getArgNumber(), offset};
+  auto scratch = cast<ScratchOp>(memref.getDefiningOp());
+  return {function.getNumArguments(), *scratch.getOffset() + offset};
+}
+
+static void fillGemm(FuncOp function, GemmOp op, Call &call) {
+  call.kind = Call::Kind::Gemm;
+  call.addresses = {getAddress(function, op.getA(), op.getOffsetA()), getAddress(function, op.getB(), op.getOffsetB()),
+                    getAddress(function, op.getC(), op.getOffsetC())};
+  call.m = op.getM(), call.n = op.getN(), call.k = op.getK(), call.batch = op.getBatch();
+  call.transposeA = op.getTransposeA(), call.transposeB = op.getTransposeB();
+  call.lda = op.getLda(), call.ldb = op.getLdb(), call.ldc = op.getLdc();
+  call.strideA = op.getStrideA(), call.strideB = op.getStrideB(), call.strideC = op.getStrideC();
+  call.alpha = op.getAlpha().convertToFloat();
+  call.accumulate = op.getAccumulate();
+  call.typeA = cast<MemRefType>(op.getA().getType()).getElementType();
+  call.typeB = cast<MemRefType>(op.getB().getType()).getElementType();
+  call.typeC = cast<MemRefType>(op.getC().getType()).getElementType();
+}
+
+static void fillKernel(FuncOp function, Operation &op, Call &call) {
+  call.symbol = getKernelSymbol(&op);
+  for (Value operand : op.getOperands())
+    call.addresses.push_back(getAddress(function, operand));
+  TypeSwitch<Operation *>(&op)
+      .Case<FusedOp>([&](FusedOp fused) {
+        call.begin = fused.getCalls()[0];
+        call.extent = fused.getCalls()[1];
+      })
+      .Case<GatherOp>([&](GatherOp gather) { call.extent = gather.getOuter() * gather.getCount(); })
+      .Case<ScatterAddOp>([&](ScatterAddOp scatter) { call.extent = scatter.getInner(); })
+      .Case<ConstantOp>([&](ConstantOp) { call.extent = 1; });
+}
+
+std::vector<Call> target::translateEntry(FuncOp function) {
+  std::vector<Call> calls;
+  for (Operation &op : function.getBody().front()) {
+    if (isa<ScratchOp, ReturnOp>(op))
+      continue;
+    Call call;
+    call.node = nn::getNodeName(op.getLoc());
+    if (auto gemm = dyn_cast<GemmOp>(op)) {
+      fillGemm(function, gemm, call);
+    } else if (auto zero = dyn_cast<ZeroOp>(op)) {
+      call.kind = Call::Kind::Zero;
+      call.addresses = {getAddress(function, zero.getTarget())};
+      call.bytes = getBytes(zero.getTarget());
+    } else if (auto copy = dyn_cast<CopyOp>(op)) {
+      call.kind = Call::Kind::Copy;
+      call.addresses = {getAddress(function, copy.getSource()), getAddress(function, copy.getTarget())};
+      call.bytes = getBytes(copy.getSource());
+    } else {
+      fillKernel(function, op, call);
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}

@@ -1,0 +1,310 @@
+//===- HostObject.cpp - Host code of kernels -----------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "rondo/Target/HostObject.h"
+
+#include "HostCode.h"
+#include "HostOptimizer.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::kern;
+using namespace rondo::target;
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static OwningOpRef<ModuleOp> createModule(Location loc) {
+  loc.getContext()->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                                math::MathDialect, scf::SCFDialect>();
+  return ModuleOp::create(loc);
+}
+
+static void emitKernel(Operation &op, StringRef symbol, ModuleOp module) {
+  if (auto fused = dyn_cast<FusedOp>(op))
+    host::emitFused(fused, symbol, module);
+  else if (auto gather = dyn_cast<GatherOp>(op))
+    host::emitGather(gather, symbol, module);
+  else if (auto scatter = dyn_cast<ScatterAddOp>(op))
+    host::emitScatterAdd(scatter, symbol, module);
+  else if (auto constant = dyn_cast<ConstantOp>(op))
+    host::emitConstant(constant, symbol, module);
+}
+
+OwningOpRef<ModuleOp> target::emitHostKernels(Location loc, ArrayRef<FuncOp> functions) {
+  OwningOpRef<ModuleOp> module = createModule(loc);
+  llvm::StringSet<> emitted;
+  for (FuncOp function : functions)
+    for (Operation &op : function.getBody().front()) {
+      if (!isa<FusedOp, GatherOp, ScatterAddOp, ConstantOp>(op))
+        continue;
+      std::string symbol = getKernelSymbol(&op);
+      if (emitted.insert(symbol).second)
+        emitKernel(op, symbol, *module);
+    }
+  return module;
+}
+
+static LogicalResult lowerToLLVM(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false); // verified once below
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertFuncToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  if (failed(passes.run(module)))
+    return failure();
+  return verify(module);
+}
+
+//===----------------------------------------------------------------------===//
+// Machine code
+//===----------------------------------------------------------------------===//
+
+/// What the runtime asks the processor for: instructions, not tuning.
+static constexpr StringLiteral kFeatures[] = {
+    "sse3",    "ssse3",    "sse4.1",   "sse4.2",   "popcnt",     "avx",        "avx2",     "fma",
+    "f16c",    "bmi",      "bmi2",     "lzcnt",    "movbe",      "avx512f",    "avx512bw", "avx512cd",
+    "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "avx512bf16",
+    "avx512fp16", "avxvnni", "vaes", "vpclmulqdq", "gfni"};
+
+static FailureOr<std::unique_ptr<llvm::TargetMachine>> createTarget(Location loc, StringRef cpu, HostObject &object) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) {
+    emitError(loc) << "no code can be generated for " << triple.str() << ": " << error;
+    return failure();
+  }
+  std::string name = cpu == "native" ? llvm::sys::getHostCPUName().str() : cpu.str();
+  std::string features;
+  // The name of a family says less than what the processor can do.
+  if (cpu == "native")
+    for (auto &[feature, has] : llvm::sys::getHostCPUFeatures())
+      features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") + feature.str();
+  std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(triple, name, ""));
+  if (!info || !info->isCPUStringValid(name)) {
+    emitError(loc) << "unknown host processor '" << cpu
+                   << "'; use a name that clang knows as -mcpu, such as x86-64-v3, x86-64-v4 or native";
+    return failure();
+  }
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, name, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  std::string all = ("," + Twine(features) + ",").str();
+  for (const llvm::SubtargetFeatureKV &feature : machine->getMCSubtargetInfo()->getEnabledProcessorFeatures())
+    if (llvm::is_contained(kFeatures, StringRef(feature.Key)))
+      object.cpuFeatures.push_back(feature.Key);
+  llvm::sort(object.cpuFeatures);
+  for (StringRef needed : {"avx2", "fma", "f16c"})
+    if (triple.isX86() && !llvm::is_contained(object.cpuFeatures, needed)) {
+      emitError(loc) << "host processor '" << cpu << "' lacks " << needed
+                     << "; kernels need at least x86-64-v3 (avx2, fma, f16c)";
+      return failure();
+    }
+  return machine;
+}
+
+/// Loops are vectorised already; what is left is cleaning up.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.LoopInterleaving = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+}
+
+static FailureOr<std::string> compile(ModuleOp module, llvm::TargetMachine &machine) {
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "kernels");
+  if (!translated)
+    return module.emitError("kernels could not be translated to LLVM IR");
+  translated->setDataLayout(machine.createDataLayout());
+  translated->setTargetTriple(machine.getTargetTriple());
+  for (llvm::Function &function : *translated)
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  optimize(*translated, machine);
+
+  SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return module.emitError("this LLVM cannot write object files for ") << machine.getTargetTriple().str();
+  passes.run(*translated);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Linking
+//===----------------------------------------------------------------------===//
+
+static FailureOr<std::string> findLinker(Location loc) {
+  for (StringRef name : {"ld.lld-22", "ld.lld"})
+    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
+      return *path;
+  for (StringRef path : {"/usr/lib/llvm-22/bin/ld.lld"})
+    if (llvm::sys::fs::can_execute(path))
+      return path.str();
+  emitError(loc) << "host code cannot be linked: neither ld.lld-22 nor ld.lld is on PATH; install lld-22";
+  return failure();
+}
+
+static LogicalResult writeFile(Location loc, StringRef path, StringRef bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream << bytes;
+    stream.close();
+    error = stream.error();
+    stream.clear_error();
+  }
+  if (error)
+    return emitError(loc) << "cannot write " << path << ": " << error.message();
+  return success();
+}
+
+static FailureOr<std::string> readFile(Location loc, StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    emitError(loc) << "cannot read " << path << ": " << buffer.getError().message();
+    return failure();
+  }
+  return (*buffer)->getBuffer().str();
+}
+
+/// Runs the linker in a folder of its own.
+static FailureOr<std::string> link(Location loc, StringRef object) {
+  FailureOr<std::string> linker = findLinker(loc);
+  if (failed(linker))
+    return failure();
+  SmallString<128> folder;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("rondo", folder)) {
+    emitError(loc) << "cannot create a temporary folder: " << error.message();
+    return failure();
+  }
+  llvm::scope_exit cleanUp([&] { (void)llvm::sys::fs::remove_directories(folder); });
+  auto getPath = [&](StringRef name) {
+    SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    return path.str().str();
+  };
+  std::string input = getPath("kernels.o"), output = getPath("kernels.so"), log = getPath("log");
+  if (failed(writeFile(loc, input, object)))
+    return failure();
+  SmallVector<StringRef> arguments{*linker,       "-shared",     "-z",          "relro",         "-z",
+                                   "noexecstack", "--build-id=none", "--as-needed", "--strip-all", "-soname",
+                                   "kernels.so",  "-o",          output,        input};
+  // By the names that programs load them by, which need no development files.
+  for (StringRef directory : {"-L/lib/x86_64-linux-gnu", "-L/usr/lib/x86_64-linux-gnu", "-L/lib64", "-L/usr/lib64",
+                              "-l:libm.so.6", "-l:libc.so.6"})
+    arguments.push_back(directory);
+  std::string message;
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
+  int code = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &message);
+  if (code != 0) {
+    FailureOr<std::string> text = readFile(loc, log);
+    emitError(loc) << "linking host code with " << *linker << " failed (" << code << "): " << message
+                   << (succeeded(text) ? *text : "");
+    return failure();
+  }
+  return readFile(loc, output);
+}
+
+//===----------------------------------------------------------------------===//
+// All of it
+//===----------------------------------------------------------------------===//
+
+static CompiledEntry translate(FuncOp function) {
+  CompiledEntry entry;
+  entry.name = function.getSymName().str();
+  if (auto body = function->getParentOp()->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+    entry.name = (body.getValue() + "::" + function.getSymName()).str();
+  entry.arguments = function.getNumArguments();
+  entry.scratchBytes = function.getScratch();
+  entry.calls = translateEntry(function);
+  entry.flops = function.getFlops().convertToDouble();
+  entry.bytes = function.getBytes().convertToDouble();
+  entry.time = function.getTime().convertToDouble();
+  return entry;
+}
+
+FailureOr<HostObject> target::emitHostObject(Location loc, ArrayRef<FuncOp> functions, Type copyType,
+                                             const HostOptions &options) {
+  HostObject object;
+  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = createTarget(loc, options.cpu, object);
+  if (failed(machine))
+    return failure();
+  if (copyType && !copyType.isBF16() && !copyType.isF16()) {
+    emitError(loc) << "weights can be copied as bf16 or f16, not " << copyType;
+    return failure();
+  }
+  for (FuncOp function : functions)
+    object.entries.push_back(translate(function));
+
+  OwningOpRef<ModuleOp> module = emitHostKernels(loc, functions);
+  object.optimizer = "adamw";
+  host::emitAdamW(loc, object.optimizer, *module, options.beta1, options.beta2, Type());
+  if (copyType) {
+    object.optimizerWithCopy = copyType.isBF16() ? "adamw_bf16" : "adamw_f16";
+    host::emitAdamW(loc, object.optimizerWithCopy, *module, options.beta1, options.beta2, copyType);
+  }
+  if (failed(lowerToLLVM(*module)))
+    return failure();
+  FailureOr<std::string> code = compile(*module, **machine);
+  if (failed(code))
+    return failure();
+  FailureOr<std::string> linked = link(loc, *code);
+  if (failed(linked))
+    return failure();
+  object.sharedObject = std::move(*linked);
+  return object;
+}
