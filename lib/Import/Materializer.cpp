@@ -205,7 +205,8 @@ FailureOr<DenseElementsAttr> Materializer::evaluateTable(Value value) {
   llvm::sort(ordered, [](Operation *a, Operation *b) {
     return a->isBeforeInBlock(b);
   });
-  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointToEnd(&block);
   for (Operation *op : ordered)
     builder.clone(*op, mapping);
   func::ReturnOp::create(builder, value.getLoc(), mapping.lookup(value));

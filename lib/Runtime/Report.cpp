@@ -7,58 +7,25 @@
 //===----------------------------------------------------------------------===//
 
 #include "SessionImpl.h"
+#include "rondo/Runtime/Trace.h"
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 using namespace rondo;
 using namespace rondo::runtime;
 using program::OpKind;
 
-static std::string quotedJson(std::string_view text) {
-  return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// Processes are devices and the host, threads are lanes, times are microseconds since the first step's begin.
 void Session::Impl::writeTrace(std::FILE *file) const {
-  uint32_t hostProcess = table.devices();
-  std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
-  auto name = [&](const char *kind, uint32_t process, int thread, const std::string &name) {
-    std::fprintf(file, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":%s}},\n", kind, process,
-                 thread, quotedJson(name).c_str());
-  };
-  for (uint32_t d = 0; d < table.devices(); ++d) {
-    name("process_name", d, 0, format("device %u", d));
-    for (int lane = 0; lane < 5; ++lane)
-      name("thread_name", d, lane, program::EnumNameLane((program::Lane)lane));
-  }
-  for (int lane = 5; lane < 7; ++lane)
-    name("thread_name", hostProcess, lane, program::EnumNameLane((program::Lane)lane));
+  TraceWriter writer(file, table);
   int64_t start = batches.empty() ? 0 : batches.front()->begins.front();
   uint64_t done = std::min<uint64_t>(issued.load(std::memory_order_acquire), failure.stop.load(std::memory_order_acquire));
   for (const auto &batch : batches)
     for (uint64_t step = batch->first; step < std::min(batch->first + batch->count, done) && !batch->spans.empty(); ++step)
       for (uint32_t i = 0; i < tasks.size(); ++i) {
-        const program::Op &op = *table.ops()->Get(i);
         const Span &span = batch->spans[(step - batch->first) * tasks.size() + i];
-        uint32_t process = op.device() < 0 ? hostProcess : physical(op.device(), step);
-        std::string title(text(op.name()));
-        if (title.empty())
-          title = program::EnumNameOpKind(op.kind());
-        std::fprintf(file,
-                     "{\"ph\":\"X\",\"name\":%s,\"cat\":\"%s\",\"pid\":%u,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
-                     "\"args\":{\"step\":%llu,\"op\":%u",
-                     quotedJson(title).c_str(), program::EnumNameOpKind(op.kind()), process, (int)op.lane(),
-                     (double)(span.begin - start) / 1e3, (double)(span.end - span.begin) / 1e3,
-                     (unsigned long long)step, i);
-        if (!text(op.node()).empty())
-          std::fprintf(file, ",\"node\":%s", quotedJson(text(op.node())).c_str());
-        if (tasks[i].kind == TaskKind::Copy)
-          std::fprintf(file, ",\"bytes\":%llu", (unsigned long long)tasks[i].bytes);
-        std::fputs("}},\n", file);
+        int32_t device = table.ops()->Get(i)->device();
+        writer.add(i, step, device < 0 ? 0 : physical(device, step), (double)(span.begin - start), (double)(span.end - span.begin));
       }
-  // Last, so that no element before it needs to know whether another follows.
-  std::fprintf(file, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,\"args\":{\"name\":\"host\"}}\n]}\n",
-               hostProcess);
+  writer.finish();
 }
 
 Status Session::writeTrace(const std::string &path) {

@@ -8,8 +8,8 @@
 
 #include "SessionImpl.h"
 #include <algorithm>
+#include <chrono>
 #include <limits>
-#include <cmath>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -149,9 +149,16 @@ Session::Impl::~Impl() {
 Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 
 Session::~Session() {
-  // A lane that hangs in a kernel can neither be ended nor have its memory taken away.
-  if (impl && impl->stuck.load(std::memory_order_acquire))
-    (void)impl.release();
+  if (!impl || !impl->stuck.load(std::memory_order_acquire))
+    return;
+  // A lane that hangs in a kernel can neither be ended nor have its memory taken away. Perhaps it was only slow.
+  for (int i = 0; i < 200; ++i) {
+    if (impl->progress.load(std::memory_order_acquire) ==
+        (uint64_t)impl->issued.load(std::memory_order_acquire) * impl->tasks.size())
+      return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  (void)impl.release();
 }
 
 Status Session::open(const Program &program, const SessionOptions &options, std::unique_ptr<Session> &session) {

@@ -8,11 +8,12 @@
 //
 // A short chain is cut in every possible way. A long one is cut greedily, as in RoundPipe (arXiv 2604.27085, section 3), once for
 // each bound on a stage's time that some stage could have and, where memory binds, for several bounds on a stage's bytes. Whatever
-// proposes plans, one function judges them: the pace of the slowest slot over all slots, among the plans that fit.
+// proposes plans, one function judges them: a coarse simulation of slots and micro-batches, among the plans that fit.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Packing.h"
+#include "Pace.h"
 #include "Pools.h"
 #include "Support.h"
 #include <algorithm>
@@ -29,8 +30,7 @@ namespace {
 struct StageFacts {
   Stage stage;
   StageShape shape;
-  uint64_t upBytes = 0;   ///< A micro-batch's.
-  uint64_t downBytes = 0;
+  StagePace pace;
 };
 
 /// Where stages begin: `forward` from layer 0, `backward` in order of execution (each ends where the one before began).
@@ -43,7 +43,7 @@ struct Cut {
 };
 
 struct Judgement {
-  double cost = std::numeric_limits<double>::infinity(); ///< ns an iteration, were all lanes always busy at the slowest slot's pace.
+  double cost = std::numeric_limits<double>::infinity(); ///< ns an iteration.
   double spread = 0;                                     ///< Sum of squares: balance, between plans of one cost.
   uint64_t bytes = 0;                                    ///< Device memory.
   bool operator<(const Judgement &other) const {
@@ -58,6 +58,7 @@ public:
         firstBackward(firstBackwardLayer(problem.model)) {}
 
   Outcome run();
+  const StagePace &paceOf(const Stage &stage) { return facts(stage.kind, stage.begin, stage.end).pace; }
 
 private:
   const StageFacts &facts(StageKind kind, uint32_t begin, uint32_t end);
@@ -117,21 +118,27 @@ const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin, uint32_t en
     result.stage.time += launch.entry->time;
     result.stage.flops += launch.entry->flops;
   }
+  uint64_t upBytes = 0, downBytes = 0;
   for (const StageValue &value : result.shape.values) {
     if (value.key.kind == ValueKind::Parameters)
       result.stage.parameterBytes += alignUp(value.bytes);
     else if (value.key.kind == ValueKind::Gradient)
       result.stage.gradientBytes += alignUp(value.bytes);
     else if (value.uploaded)
-      result.upBytes += alignUp(value.bytes);
+      upBytes += value.bytes;
   }
   // What crosses to the next stage, whoever reads it.
   if (kind == StageKind::Forward)
     for (uint64_t bytes : model.layers[end].boundaryBytes)
-      result.downBytes += bytes;
+      downBytes += bytes;
   else if (begin > firstBackward)
     for (uint64_t bytes : model.layers[begin].cotangentBytes)
-      result.downBytes += bytes;
+      downBytes += bytes;
+  result.pace.compute = result.stage.time;
+  result.pace.up = predictCopy(problem.machine, true, upBytes);
+  result.pace.down = predictCopy(problem.machine, false, downBytes);
+  result.pace.parameters = predictCopy(problem.machine, true, result.stage.parameterBytes);
+  result.pace.gradients = predictCopy(problem.machine, false, result.stage.gradientBytes);
   return result;
 }
 
@@ -152,20 +159,12 @@ std::vector<Stage> Partitioner::stagesOf(const Cut &cut) {
 
 Judgement Partitioner::judge(const Cut &cut) {
   Judgement result;
-  double slowest = 0;
+  std::vector<StagePace> paces;
   for (const Stage &stage : stagesOf(cut)) {
-    const StageFacts &fact = facts(stage.kind, stage.begin, stage.end);
-    double batches = model.microBatches;
-    double up = predictCopy(problem.machine, true, stage.parameterBytes) +
-                batches * predictCopy(problem.machine, true, fact.upBytes);
-    double down = predictCopy(problem.machine, false, stage.gradientBytes) +
-                  batches * predictCopy(problem.machine, false, fact.downBytes);
-    double slot = std::max(batches * stage.time, std::max(up, down));
-    slowest = std::max(slowest, slot);
-    result.spread += slot * slot;
+    paces.push_back(facts(stage.kind, stage.begin, stage.end).pace);
+    result.spread += stage.time * stage.time;
   }
-  double slots = (double)(cut.stages() * model.rounds), devices = problem.machine.devices;
-  result.cost = std::max(slots, devices) / devices * slowest;
+  result.cost = predictPace(paces, model, problem.machine.devices, problem.rotate);
   return result;
 }
 
@@ -325,7 +324,7 @@ std::vector<Cut> Partitioner::propose(uint64_t bytes) const {
   std::vector<Cut> cuts;
   for (auto &[cost, cut] : ranked) {
     cuts.push_back(std::move(cut));
-    if (cuts.size() == 8)
+    if (cuts.size() == 24)
       break;
   }
   return cuts;
@@ -459,6 +458,15 @@ Outcome Partitioner::run() {
     return infeasible();
   fill();
   return Outcome::success();
+}
+
+double PartitionProblem::predict(const Plan &plan) const {
+  Plan copy = plan;
+  Partitioner partitioner(*this, copy);
+  std::vector<StagePace> paces;
+  for (const Stage &stage : plan.stages)
+    paces.push_back(partitioner.paceOf(stage));
+  return predictPace(paces, model, machine.devices, rotate);
 }
 
 Outcome PartitionProblem::check() const {

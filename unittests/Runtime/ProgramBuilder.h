@@ -59,7 +59,8 @@ public:
 void writeBytes(const std::string &path, const std::string &bytes);
 std::string readBytes(const std::string &path);
 /// Writes toy.rondo and weights.bin; returns the former's path.
-std::string writeToy(const TemporaryFolder &folder, const ToyOptions &options);
+std::string writeToy(const std::string &folder, const ToyOptions &options);
+inline std::string writeToy(const TemporaryFolder &folder, const ToyOptions &options) { return writeToy(folder.path, options); }
 /// A .npy file. `descriptor`: NumPy's, such as "<f4".
 std::string npyBytes(const std::string &descriptor, const std::vector<int64_t> &shape, const void *data, size_t bytes);
 

@@ -91,7 +91,7 @@ std::vector<float> testing::toyWeights(uint64_t count, uint32_t seed) {
   return values;
 }
 
-std::string testing::writeToy(const TemporaryFolder &folder, const ToyOptions &options) {
+std::string testing::writeToy(const std::string &folder, const ToyOptions &options) {
   std::string weights;
   auto append = [&](uint64_t count, uint32_t seed) {
     std::vector<float> values = toyWeights(count, seed);
@@ -100,9 +100,9 @@ std::string testing::writeToy(const TemporaryFolder &folder, const ToyOptions &o
   append(kToyWeight, 1);
   append(kColumns, 2);
   append(kToyWeight, 3);
-  writeBytes(folder / "weights.bin", weights);
-  writeBytes(folder / "toy.rondo", sealedProgram(toyProgram(options)));
-  return folder / "toy.rondo";
+  writeBytes(folder + "/weights.bin", weights);
+  writeBytes(folder + "/toy.rondo", sealedProgram(toyProgram(options)));
+  return folder + "/toy.rondo";
 }
 
 std::string testing::npyBytes(const std::string &descriptor, const std::vector<int64_t> &shape, const void *data,

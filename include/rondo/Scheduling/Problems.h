@@ -30,6 +30,9 @@ struct PartitionProblem {
   bool rotate = true;             ///< As SlotProblem::rotate will be: which slots meet on a device.
   Outcome check() const;
   Outcome solve(Plan &plan) const;   ///< Fills stages, keep, save, reason.
+  /// The objective: ns an iteration of these stages (steady state with staleness 1), by a coarse model of slots and micro-batches
+  /// that knows nothing of pools. Needs stages, keep and save.
+  double predict(const Plan &plan) const;
   Outcome verify(const Plan &plan) const;
 };
 

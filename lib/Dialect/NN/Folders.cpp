@@ -182,8 +182,9 @@ NNFoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
     return success();
   }
 
+  // A broadcast costs nothing where it is used; its result, held, would.
   auto evaluable = dyn_cast<EvaluableOp>(op);
-  if (!evaluable || operands.empty())
+  if (!evaluable || operands.empty() || isa<BroadcastOp>(op))
     return failure();
   int64_t operandElements = 0, resultElements = 0;
   for (Value result : op->getResults())

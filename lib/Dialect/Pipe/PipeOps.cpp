@@ -134,8 +134,8 @@ LogicalResult ChainOp::verifyRegions() {
 
   if (getLabels().has_value() != getLabelInputs().has_value())
     return emitOpError() << "needs both 'labels' and 'label_inputs', or none";
-  if (getLabelInputs())
-    for (int64_t input : *getLabelInputs())
+  if (std::optional<ArrayRef<int64_t>> inputs = getLabelInputs())
+    for (int64_t input : *inputs)
       if (input < 0 || input >= block.getNumArguments())
         return emitOpError()
                << "'label_inputs' has " << input << ", but there are "
@@ -160,7 +160,8 @@ LogicalResult ChainOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << ", which has no entry 'count'";
   }
   SmallVector<Type> types;
-  for (int64_t input : *getLabelInputs())
+  std::optional<ArrayRef<int64_t>> inputs = getLabelInputs();
+  for (int64_t input : *inputs)
     types.push_back(getBody().getArgument(input).getType());
   return checkTypes(*this, "label inputs", types,
                     SmallVector<Type>(count.getArgumentTypes()), *getLabels());

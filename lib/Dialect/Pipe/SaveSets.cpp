@@ -41,6 +41,14 @@ private:
 };
 } // namespace
 
+/// Program order of results.
+static bool isBefore(Value a, Value b) {
+  auto lhs = cast<OpResult>(a), rhs = cast<OpResult>(b);
+  if (lhs.getOwner() == rhs.getOwner())
+    return lhs.getResultNumber() < rhs.getResultNumber();
+  return lhs.getOwner()->isBeforeInBlock(rhs.getOwner());
+}
+
 void SaveSetFinder::findFree() {
   for (Operation &op : joint.getBlock().without_terminator()) {
     if (!joint.isForward(&op) || isProduct(&op) || isLookup(&op))
@@ -72,12 +80,7 @@ void SaveSetFinder::findReads(ArrayRef<JointResult> results) {
       llvm::append_range(work, op->getOperands());
   }
   reads = found.takeVector();
-  llvm::sort(reads, [](Value a, Value b) {
-    auto lhs = cast<OpResult>(a), rhs = cast<OpResult>(b);
-    if (lhs.getOwner() == rhs.getOwner())
-      return lhs.getResultNumber() < rhs.getResultNumber();
-    return lhs.getOwner()->isBeforeInBlock(rhs.getOwner());
-  });
+  llvm::sort(reads, isBefore);
 }
 
 /// Whether `op`'s result is its operand in another shape or a type that holds
@@ -148,13 +151,7 @@ SmallVector<Value> SaveSetFinder::find(SaveSet saveSet,
     for (Value read : reads)
       findProducts(read);
   SmallVector<Value> values = saved.takeVector();
-  llvm::stable_sort(values, [](Value a, Value b) {
-    Operation *lhs = a.getDefiningOp(), *rhs = b.getDefiningOp();
-    if (lhs == rhs)
-      return cast<OpResult>(a).getResultNumber() <
-             cast<OpResult>(b).getResultNumber();
-    return lhs->isBeforeInBlock(rhs);
-  });
+  llvm::sort(values, isBefore);
   return values;
 }
 

@@ -352,7 +352,7 @@ OptionalTerm MaskAnalyzer::analyzeOp(Operation *op, MaskAxes axes) {
       .Case<AndOp>([&](auto) { return binary([&](auto &a, auto &b) { return andTerms(a, b, space); }); })
       .Case<OrOp>([&](auto) { return binary([&](auto &a, auto &b) { return orTerms(a, b, space); }); })
       .Case<NotOp>([&](auto) { return unary([](auto &a) { return notTerm(a); }); })
-      .Case<NegOp>([&](NegOp op) {
+      .Case<NegOp>([&](auto) {
         return unary([](auto &a) { return zipTerms(a, MaskTerm::scalar(0), [](double x, double) { return -x; }); });
       })
       .Case<AddOp, SubOp, MulOp, MaximumOp, MinimumOp>([&](auto op) { return analyzeArithmetic(op, axes); })

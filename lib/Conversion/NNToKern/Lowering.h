@@ -1,0 +1,101 @@
+//===- Lowering.h - From an nn function to a launch list -------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_LIB_CONVERSION_NNTOKERN_LOWERING_H
+#define RONDO_LIB_CONVERSION_NNTOKERN_LOWERING_H
+
+#include "FusedBuilder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace rondo::lowering {
+
+/// Whether a reduction is of the form that kernels do: a sum or maximum in the accumulator's type over axis 1 of [outer, n] or [outer,
+/// n, inner].
+bool isCanonical(nn::ReduceOp op);
+
+/// Decomposes composites, brings reductions into canonical form, folds and
+/// removes what is equal or unused.
+mlir::LogicalResult prepare(mlir::func::FuncOp function);
+
+/// Matrices as they lie in memory: element (batch..., row, column) of `base`.
+struct MatrixView {
+  mlir::Value base;
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> batchExtents;
+  llvm::SmallVector<int64_t> batchStrides;
+  int64_t rowStride = 1;
+  int64_t columnStride = 1;
+};
+
+/// `value` [batch..., rows, columns] as a view of the memory of the value that it
+/// moves, or of its own memory where there are no such strides. `leadingRows`: leading axes count as rows.
+MatrixView getMatrixView(mlir::Value value, bool leadingRows);
+
+/// The values, stripped of reshapes, whose memory `op` (not fusible) reads.
+llvm::SmallVector<mlir::Value> getOperandsInMemory(mlir::Operation *op);
+
+/// Computes one output or several, or runs one op that is not fusible.
+struct Step {
+  mlir::Operation *op = nullptr; ///< Null: a fused kernel.
+  Space space;
+  llvm::SmallVector<Output> outputs;
+  llvm::SmallVector<mlir::Value> inputs; ///< Stored values read.
+  llvm::SetVector<mlir::Value> inlined;  ///< Values computed on the way.
+  int64_t position = 0;                  ///< Of the last op in the function.
+};
+
+/// What is kept in memory, and the steps that fill it, in order.
+class Plan {
+public:
+  explicit Plan(mlir::func::FuncOp function) : function(function) {}
+  /// Fails after a diagnostic.
+  mlir::LogicalResult compute();
+
+  const std::vector<Step> &getSteps() const { return steps; }
+  bool isStored(mlir::Value value) const { return stored.contains(value); }
+  /// The result that a stored value lies in, or -1: scratch.
+  int64_t getResult(mlir::Value value) const { return resultOf.contains(value) ? resultOf.lookup(value) : -1; }
+  /// Whether a stored value is added to its result.
+  bool isAccumulated(mlir::Value value) const { return accumulated.contains(value); }
+  /// Results that are copies of stored values or arguments.
+  llvm::ArrayRef<std::pair<mlir::Value, int64_t>> getCopies() const { return copies; }
+
+private:
+  mlir::LogicalResult checkSupported();
+  void placeResults();
+  void placeGradient(mlir::Value value, int64_t result);
+  mlir::LogicalResult makeSteps(bool &changed);
+  mlir::LogicalResult makeFused(const Output &output, bool &changed);
+  bool storeShared();
+  bool isExpensive(mlir::Value value);
+  void merge();
+  bool tryMerge(unsigned into, unsigned from);
+  bool reaches(unsigned from, unsigned to, bool skipDirect);
+  void dropUnread();
+  void sort();
+  void collect(Step &step);
+  llvm::SetVector<mlir::Value> getAligned(const Step &step);
+
+  mlir::func::FuncOp function;
+  llvm::SetVector<mlir::Value> stored;
+  llvm::DenseMap<mlir::Value, int64_t> resultOf;
+  llvm::DenseSet<mlir::Value> accumulated;
+  llvm::SmallVector<Output> gradients; ///< Added to results by fused kernels.
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>> copies;
+  llvm::DenseMap<mlir::Operation *, int64_t> positions;
+  std::vector<Step> steps;
+};
+
+/// Whether result `index` of an entry is a gradient, which is added to.
+bool isGradient(mlir::func::FuncOp function, unsigned index);
+
+} // namespace rondo::lowering
+
+#endif // RONDO_LIB_CONVERSION_NNTOKERN_LOWERING_H

@@ -1,0 +1,132 @@
+//===- Merge.cpp - Kernels that are better one ---------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::lowering;
+using kern::FusedKind;
+
+/// Pointers of one kernel, so that addresses stay in registers.
+constexpr size_t kMostOutputs = 8;
+constexpr size_t kMostInputs = 24;
+
+static int64_t getElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+
+/// The space of both, if there is one.
+static std::optional<Space> join(const Space &a, const Space &b) {
+  if (a == b)
+    return a;
+  if (a.kind == FusedKind::Row && b.kind == FusedKind::Elementwise && a.getPoints() == b.getPoints())
+    return a;
+  if (b.kind == FusedKind::Row && a.kind == FusedKind::Elementwise && a.getPoints() == b.getPoints())
+    return b;
+  return std::nullopt;
+}
+
+/// The stored values that a step reads, or computes, at the point it is at.
+llvm::SetVector<Value> Plan::getAligned(const Step &step) {
+  llvm::SetVector<Value> aligned;
+  SmallVector<Value> stack;
+  llvm::DenseSet<Value> seen;
+  for (const Output &output : step.outputs)
+    stack.push_back(output.value);
+  while (!stack.empty()) {
+    Value value = stripReshapes(stack.pop_back_val());
+    if (!seen.insert(value).second)
+      continue;
+    if (stored.contains(value) || !step.inlined.contains(value))
+      aligned.insert(value);
+    if (step.inlined.contains(value) &&
+        !isa<nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp>(value.getDefiningOp()))
+      llvm::append_range(stack, value.getDefiningOp()->getOperands());
+  }
+  return aligned;
+}
+
+/// Whether what `from` stores is needed for `to`; `skipDirect`: through a step
+/// in between.
+bool Plan::reaches(unsigned from, unsigned to, bool skipDirect) {
+  auto reads = [&](unsigned reader, unsigned writer) {
+    const Step &step = steps[writer];
+    return llvm::any_of(steps[reader].inputs, [&](Value input) {
+      if (step.op)
+        return input.getDefiningOp() == step.op;
+      return llvm::any_of(step.outputs,
+                          [&](const Output &output) { return !output.accumulate && output.value == input; });
+    });
+  };
+  SmallVector<unsigned> stack{from};
+  SmallVector<bool> seen(steps.size(), false);
+  while (!stack.empty()) {
+    unsigned at = stack.pop_back_val();
+    for (unsigned next = 0; next < steps.size(); ++next) {
+      if (seen[next] || next == from || !reads(next, at))
+        continue;
+      if (next == to) {
+        if (skipDirect && at == from)
+          continue;
+        return true;
+      }
+      seen[next] = true;
+      stack.push_back(next);
+    }
+  }
+  return false;
+}
+
+/// Puts the outputs of step `from` into step `into`, if that saves traffic and
+/// works.
+bool Plan::tryMerge(unsigned into, unsigned from) {
+  Step &a = steps[into], &b = steps[from];
+  std::optional<Space> space = join(a.space, b.space);
+  if (!space || a.outputs.size() + b.outputs.size() > kMostOutputs)
+    return false;
+  llvm::SetVector<Value> alignedA = getAligned(a), alignedB = getAligned(b);
+  bool isShared = llvm::any_of(alignedA, [&](Value value) {
+    return alignedB.contains(value) && 2 * getElements(value) >= space->outer * space->inner;
+  });
+  if (!isShared || reaches(into, from, /*skipDirect=*/true) || reaches(from, into, /*skipDirect=*/true))
+    return false;
+  Step merged;
+  merged.space = *space;
+  merged.outputs = a.outputs;
+  merged.outputs.append(b.outputs);
+  merged.position = std::max(a.position, b.position);
+  collect(merged);
+  if (merged.inputs.size() > kMostInputs)
+    return false;
+  // What one part only adds to a gradient must not be what another one writes:
+  // it is read from memory.
+  for (const Output &output : merged.outputs)
+    if (llvm::is_contained(merged.inputs, output.value) && llvm::any_of(merged.outputs, [&](const Output &other) {
+          return other.value == output.value && !other.accumulate;
+        }))
+      return false;
+  FusedBuilder builder(a.outputs.front().value.getLoc(), *space, merged.outputs, [&](Value v) { return isStored(v); });
+  if (!builder.build())
+    return false;
+  a = std::move(merged);
+  return true;
+}
+
+void Plan::merge() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (unsigned into = 0; into < steps.size(); ++into)
+      for (unsigned from = into + 1; from < steps.size(); ++from) {
+        if (steps[into].op || steps[from].op || !tryMerge(into, from))
+          continue;
+        steps.erase(steps.begin() + from);
+        --from;
+        changed = true;
+      }
+  }
+}

@@ -1,0 +1,194 @@
+//===- Views.cpp - Tensors as views of memory ----------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "rondo/Dialect/NN/Utils.h"
+
+using namespace mlir;
+using namespace rondo;
+using namespace rondo::lowering;
+
+static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+namespace {
+/// Follows movements from a value to what they move.
+class ViewFinder {
+public:
+  explicit ViewFinder(Value value) : value(value) {
+    for (auto [axis, extent] : llvm::enumerate(getShape(value))) {
+      domain.push_back(extent);
+      origin.push_back(axis);
+    }
+  }
+
+  /// Ends at the first value that is no movement's result.
+  bool find() {
+    while (!attempt()) {
+      if (!split || domain[split->axis] % split->factor)
+        return false;
+      domain[split->axis] /= split->factor;
+      domain.insert(domain.begin() + split->axis + 1, split->factor);
+      origin.insert(origin.begin() + split->axis + 1, origin[split->axis]);
+    }
+    return true;
+  }
+
+  Value value;
+  SmallVector<int64_t> domain;
+  SmallVector<int64_t> origin; ///< The axis of `value` that each axis is part of.
+  std::optional<Split> split;
+  Value base;
+  Linear flat;
+  bool isSliced = false;
+
+private:
+  bool attempt();
+};
+} // namespace
+
+bool ViewFinder::attempt() {
+  Bounds bounds;
+  for (int64_t extent : domain)
+    bounds.push_back({0, extent});
+  split.reset();
+  isSliced = false;
+  base = value;
+  flat = Linear(domain.size());
+  int64_t stride = 1;
+  for (size_t axis = domain.size(); axis-- > 0; stride *= domain[axis])
+    flat.coefficients[axis] = domain[axis] == 1 ? 0 : stride;
+  while (Operation *op = base.getDefiningOp()) {
+    if (isa<nn::ReshapeOp>(op)) {
+      base = op->getOperand(0);
+      continue;
+    }
+    if (!isa<nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(op))
+      break;
+    std::optional<SmallVector<Linear>> index = delinearize(flat, getShape(base), bounds, split);
+    if (!index)
+      return false;
+    ArrayRef<int64_t> from = getShape(op->getOperand(0));
+    SmallVector<Linear> source(from.size(), Linear(domain.size()));
+    if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+      for (auto [to, axis] : llvm::enumerate(transpose.getPermutation()))
+        source[axis] = (*index)[to];
+    } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+      isSliced = true;
+      for (size_t axis = 0; axis < from.size(); ++axis) {
+        source[axis].constant = slice.getStarts()[axis];
+        source[axis].add((*index)[axis], slice.getSteps()[axis]);
+      }
+    } else {
+      size_t added = index->size() - from.size();
+      for (auto [axis, extent] : llvm::enumerate(from))
+        if (extent > 1)
+          source[axis] = (*index)[axis + added];
+    }
+    flat = linearize(source, from, domain.size());
+    base = op->getOperand(0);
+  }
+  return true;
+}
+
+/// The one stride of axes [begin, end) taken together; 0 if they have one
+/// element.
+static std::optional<int64_t> joinAxes(const ViewFinder &finder, size_t begin, size_t end) {
+  std::optional<int64_t> stride;
+  int64_t span = 1;
+  for (size_t axis = end; axis-- > begin;) {
+    if (finder.domain[axis] == 1)
+      continue;
+    int64_t own = finder.flat.coefficients[axis];
+    if (!stride)
+      stride = own;
+    else if (own != *stride * span)
+      return std::nullopt;
+    span *= finder.domain[axis];
+  }
+  return stride ? *stride : 0;
+}
+
+static MatrixView getWhole(Value value, bool leadingRows) {
+  ArrayRef<int64_t> shape = getShape(value);
+  MatrixView view;
+  view.base = stripReshapes(value);
+  view.rowStride = shape.back();
+  SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
+  if (!leadingRows)
+    for (size_t axis = 0; axis + 2 < shape.size(); ++axis) {
+      view.batchExtents.push_back(shape[axis]);
+      view.batchStrides.push_back(strides[axis]);
+    }
+  return view;
+}
+
+MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
+  MatrixView whole = getWhole(value, leadingRows);
+  ViewFinder finder(value);
+  if (!finder.find())
+    return whole;
+  // Of a value that is computed for this use, only the part that is used.
+  Operation *producer = finder.base.getDefiningOp();
+  if (finder.isSliced && producer && isFusible(producer))
+    return whole;
+  size_t rank = getShape(value).size();
+  auto getBegin = [&](size_t axis) -> size_t {
+    return llvm::lower_bound(finder.origin, int64_t(axis)) - finder.origin.begin();
+  };
+  size_t firstRow = leadingRows ? 0 : getBegin(rank - 2);
+  std::optional<int64_t> row = joinAxes(finder, firstRow, getBegin(rank - 1));
+  std::optional<int64_t> column = joinAxes(finder, getBegin(rank - 1), finder.domain.size());
+  if (!row || !column)
+    return whole;
+  int64_t columns = getShape(value)[rank - 1], rows = 1;
+  for (size_t axis = firstRow; axis < getBegin(rank - 1); ++axis)
+    rows *= finder.domain[axis];
+  MatrixView view;
+  view.base = finder.base;
+  view.offset = finder.flat.constant;
+  view.columnStride = columns == 1 ? 1 : *column;
+  view.rowStride = rows == 1 ? columns * view.columnStride : *row;
+  bool isRows = view.columnStride == 1 && view.rowStride >= columns;
+  bool isColumns = view.rowStride == 1 && view.columnStride >= rows;
+  if (!isRows && !isColumns)
+    return whole;
+  for (size_t axis = 0; axis < firstRow; ++axis) {
+    int64_t stride = finder.flat.coefficients[axis];
+    if (stride < 0)
+      return whole;
+    view.batchExtents.push_back(finder.domain[axis]);
+    view.batchStrides.push_back(finder.domain[axis] == 1 ? 0 : stride);
+  }
+  return view;
+}
+
+SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
+  SmallVector<Value> operands;
+  auto addMatrix = [&](Value value, bool leadingRows) {
+    operands.push_back(getMatrixView(value, leadingRows).base);
+  };
+  if (auto matmul = dyn_cast<nn::MatmulOp>(op)) {
+    bool isShared = getShape(matmul.getRhs()).size() < getShape(matmul.getLhs()).size();
+    addMatrix(matmul.getLhs(), isShared);
+    addMatrix(matmul.getRhs(), false);
+    return operands;
+  }
+  if (isa<nn::AttentionOp, nn::AttentionGradOp>(op)) {
+    for (unsigned index = 0; index < 3; ++index)
+      addMatrix(op->getOperand(index), false);
+    for (Value operand : op->getOperands().drop_front(3))
+      operands.push_back(stripReshapes(operand));
+    if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+      operands.back() = getMatrixView(grad.getCotangent(), false).base;
+    return operands;
+  }
+  for (Value operand : op->getOperands())
+    operands.push_back(stripReshapes(operand));
+  return operands;
+}

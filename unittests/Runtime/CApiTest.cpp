@@ -1,0 +1,169 @@
+//===- CApiTest.cpp - The C interface -------------------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include "rondo-c/runtime.h"
+#include <gtest/gtest.h>
+
+using namespace rondo::runtime::testing;
+
+extern "C" int rondo_test_count_inputs(const char *path);
+
+namespace {
+
+class CApiTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    path = writeToy(folder, options);
+    ok(rondo_program_load(path.c_str(), &program));
+    data = toyData(options, 3);
+  }
+  void TearDown() override {
+    rondo_session_close(session);
+    rondo_program_free(program);
+  }
+  void ok(rondo_error *error) {
+    EXPECT_EQ(error, nullptr) << rondo_error_message(error);
+    rondo_error_free(error);
+  }
+  void fails(rondo_error *error, rondo_code code, const char *part) {
+    EXPECT_EQ(rondo_error_code(error), code);
+    EXPECT_NE(std::string(rondo_error_message(error)).find(part), std::string::npos) << rondo_error_message(error);
+    rondo_error_free(error);
+  }
+  void open() {
+    rondo_session_options sessionOptions = RONDO_INIT(rondo_session_options);
+    sessionOptions.device = "host:2";
+    ok(rondo_session_open(program, &sessionOptions, &session));
+    int64_t shape[] = {(int64_t)data.samples, TOY_COLUMNS};
+    ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape, data.x.data()));
+    ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape, data.labels.data()));
+  }
+
+  TemporaryFolder folder;
+  ToyOptions options;
+  std::string path;
+  rondo_program *program = nullptr;
+  rondo_session *session = nullptr;
+  ToyData data;
+};
+
+} // namespace
+
+TEST_F(CApiTest, IsC) {
+  EXPECT_EQ(rondo_test_count_inputs(path.c_str()), 2);
+  EXPECT_EQ(rondo_test_count_inputs("/no/such/file"), -1);
+}
+
+TEST_F(CApiTest, DescribesPrograms) {
+  rondo_program_info info = RONDO_INIT(rondo_program_info);
+  ok(rondo_program_get_info(program, &info));
+  EXPECT_STREQ(info.name, "toy");
+  EXPECT_EQ(info.devices, 2u);
+  EXPECT_EQ(info.parameters, 4u);
+  EXPECT_EQ(info.predicted_step_ns, 1e6);
+  rondo_input_info input = RONDO_INIT(rondo_input_info);
+  ok(rondo_program_get_input(program, 0, &input));
+  EXPECT_STREQ(input.name, "x");
+  EXPECT_EQ(input.shape[1], TOY_COLUMNS);
+  fails(rondo_program_get_input(program, 2, &input), RONDO_USER_ERROR, "input 2 of 2");
+  rondo_parameter_info parameter = RONDO_INIT(rondo_parameter_info);
+  ok(rondo_program_get_parameter(program, 1, &parameter));
+  EXPECT_STREQ(parameter.source, "layer0.weight");
+  EXPECT_EQ(parameter.elements, kToyWeight);
+  EXPECT_TRUE(parameter.trainable);
+  fails(rondo_program_get_parameter(program, 4, &parameter), RONDO_USER_ERROR, "parameter 4 of 4");
+}
+
+// A caller built against an older header has smaller structures: nothing beyond them is written.
+TEST_F(CApiTest, RespectsTheCallersStructureSize) {
+  rondo_program_info info = RONDO_INIT(rondo_program_info);
+  info.size = offsetof(rondo_program_info, rotation);
+  info.rotation = 77;
+  info.plan = nullptr;
+  ok(rondo_program_get_info(program, &info));
+  EXPECT_EQ(info.devices, 2u);
+  EXPECT_EQ(info.rotation, 77u);
+  EXPECT_EQ(info.plan, nullptr);
+  info.size = 0;
+  fails(rondo_program_get_info(program, &info), RONDO_INTERNAL_ERROR, "without its size");
+}
+
+TEST_F(CApiTest, Trains) {
+  open();
+  uint64_t available = 0, epoch = 0;
+  ok(rondo_session_get_steps(session, &available, &epoch));
+  EXPECT_EQ(available, 3u);
+  EXPECT_EQ(epoch, 3u);
+  double losses[2] = {};
+  ok(rondo_session_step(session, 2, losses));
+  ToyReference reference = trainReference(options, data, 2);
+  EXPECT_NEAR(losses[1], reference.losses[1], 1e-5 * losses[1]);
+  ok(rondo_session_start(session, 1, 1));
+  rondo_step_info step = RONDO_INIT(rondo_step_info);
+  ok(rondo_session_wait_step(session, 2, &step));
+  EXPECT_EQ(step.step, 2u);
+  EXPECT_LT(step.gradient_norm, 0);
+  ok(rondo_session_save(session, (folder / "w.safetensors").c_str(), RONDO_VALUE, RONDO_ONNX_NAMES));
+  ok(rondo_session_save(session, (folder / "g.safetensors").c_str(), RONDO_GRADIENT, RONDO_SOURCE_NAMES));
+  EXPECT_GT(readBytes(folder / "g.safetensors").size(), kToyWeightsBytes);
+  rondo_session_report report = RONDO_INIT(rondo_session_report);
+  ok(rondo_session_get_report(session, &report));
+  EXPECT_EQ(report.steps, 3u);
+  EXPECT_EQ(report.lanes, 12u);
+  rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
+  ok(rondo_session_get_lane(session, 11, &lane));
+  EXPECT_STREQ(lane.name, "host Staging");
+  fails(rondo_session_get_lane(session, 12, &lane), RONDO_USER_ERROR, "lane 12 of 12");
+  std::vector<float> bias(TOY_COLUMNS);
+  ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT, bias.data(), bias.size()));
+  EXPECT_NE(bias[0], 0);
+  ok(rondo_session_write_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT, bias.data(), bias.size()));
+  fails(rondo_session_start(session, 1, 0), RONDO_USER_ERROR, "enough for 0 more");
+  fails(rondo_session_wait_loss(session, 3, losses), RONDO_USER_ERROR, "step 3 has not been started");
+}
+
+TEST_F(CApiTest, MemoryIsTakenFromItsBeginning) {
+  open();
+  double losses[3] = {};
+  ok(rondo_session_step(session, 1, losses));
+  // The samples that come next, given as an array of their own.
+  uint64_t perStep = data.samples / 3;
+  int64_t shape[] = {(int64_t)perStep, TOY_COLUMNS};
+  ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape, data.x.data() + perStep * TOY_COLUMNS));
+  ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape, data.labels.data() + perStep));
+  ok(rondo_session_step(session, 1, losses + 1));
+  ToyReference reference = trainReference(options, data, 2);
+  EXPECT_NEAR(losses[1], reference.losses[1], 1e-5 * losses[1]);
+}
+
+TEST_F(CApiTest, AProgramMayGoBeforeItsSessions) {
+  open();
+  rondo_program_free(program);
+  program = nullptr;
+  double loss = 0;
+  ok(rondo_session_step(session, 1, &loss));
+  EXPECT_GT(loss, 0);
+}
+
+TEST_F(CApiTest, HandsOutErrors) {
+  rondo_session_options sessionOptions = RONDO_INIT(rondo_session_options);
+  sessionOptions.device = "host:9";
+  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "--device=host:9");
+  sessionOptions.device = "cuda:2";
+  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_DEVICE_ERROR, "no CUDA devices yet");
+  open();
+  fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION, "--lr-schedule=bumpy");
+  fails(rondo_session_set_input_file(session, "x", "/no/such.npy"), RONDO_USER_ERROR, "No such file");
+  fails(rondo_session_write_trace(session, "/tmp/x"), RONDO_USER_ERROR, "without tracing");
+  fails(rondo_session_set_order(session, 1, 1, 0), RONDO_BAD_OPTION, "0 epochs");
+  EXPECT_EQ(rondo_error_code(nullptr), RONDO_OK);
+  EXPECT_STREQ(rondo_error_message(nullptr), "");
+  EXPECT_NE(std::string(rondo_list_devices()).find("host:N"), std::string::npos);
+  EXPECT_STREQ(rondo_runtime_version(), "0.1.0");
+}

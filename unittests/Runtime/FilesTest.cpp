@@ -1,0 +1,165 @@
+//===- FilesTest.cpp - Reading and writing arrays -------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Npy.h"
+#include "ProgramBuilder.h"
+#include "Safetensors.h"
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using namespace rondo::runtime::testing;
+using program::ElementType;
+
+namespace {
+
+class FilesTest : public ::testing::Test {
+protected:
+  TemporaryFolder folder;
+
+  Status openNpy(const std::string &bytes) {
+    writeBytes(folder / "a.npy", bytes);
+    npy = NpyFile();
+    return NpyFile::open(folder / "a.npy", npy);
+  }
+  Status openTensors(const std::string &bytes) {
+    writeBytes(folder / "a.safetensors", bytes);
+    return TensorFiles().open(folder / "a.safetensors");
+  }
+  static std::string tensors(const std::string &header, size_t data) {
+    uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char *>(&length), 8) + header + std::string(data, '\1');
+  }
+  void expect(const Status &status, const char *part) {
+    EXPECT_EQ(status.code(), Code::User);
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+  NpyFile npy;
+};
+
+} // namespace
+
+TEST_F(FilesTest, NpyReadsWhatNumpyWrites) {
+  int64_t values[6] = {1, 2, 3, 4, 5, 6};
+  ASSERT_TRUE(openNpy(npyBytes("<i8", {2, 3}, values, sizeof values)).ok());
+  EXPECT_EQ(npy.type, ElementType::I64);
+  EXPECT_EQ(npy.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::memcmp(npy.data.data(), values, sizeof values), 0);
+  ASSERT_TRUE(openNpy(npyBytes("<f4", {}, values, 4)).ok()); // a scalar
+  EXPECT_TRUE(npy.shape.empty());
+  // Version 2 has a longer length field.
+  std::string file = npyBytes("|b1", {3}, values, 3);
+  file[6] = 2;
+  file.insert(10, 2, '\0');
+  ASSERT_TRUE(openNpy(file).ok());
+  EXPECT_EQ(npy.type, ElementType::Bool);
+  EXPECT_EQ(npy.data.size(), 3u);
+  ASSERT_TRUE(openNpy(npyBytes("<c8", {2}, values, 16)).ok());
+  EXPECT_FALSE(npy.known);
+}
+
+TEST_F(FilesTest, NpyRefusesWhatIsDamaged) {
+  int64_t values[6] = {};
+  std::string file = npyBytes("<i8", {2, 3}, values, sizeof values);
+  for (size_t length = 0; length < file.size(); ++length)
+    EXPECT_FALSE(openNpy(file.substr(0, length)).ok()) << length;
+  expect(openNpy("hello, world"), "NumPy's magic");
+  auto replaced = [&](const std::string &from, const std::string &to) {
+    std::string other = file;
+    return other.replace(other.find(from), from.size(), to);
+  };
+  expect(openNpy(replaced("False", "True ")), "Fortran order");
+  expect(openNpy(replaced("(2, 3, )", "(-2, 3,)")), "shape does not parse");
+  expect(openNpy(replaced("'<i8'", "[<i8]")), "not a simple one");
+  file[6] = 9;
+  expect(openNpy(file), "version 9");
+  expect(openNpy(npyBytes("<i8", {1ll << 40, 1ll << 40}, values, 8)), "overflows");
+  expect(openNpy(npyBytes("<i8", {3, 3}, values, 48)), "truncated: 48 bytes of data instead of 72");
+  // No header crashes the parser, whatever its bytes.
+  uint32_t state = 1;
+  for (int round = 0; round < 2000; ++round) {
+    std::string other = npyBytes("<i8", {2, 3}, values, sizeof values);
+    for (int i = 0; i < 4; ++i) {
+      state = state * 1664525u + 1013904223u;
+      other[6 + (state >> 8) % (other.size() - 6)] = (char)(state >> 24);
+    }
+    (void)openNpy(other);
+  }
+}
+
+TEST_F(FilesTest, SafetensorsSurviveARoundTrip) {
+  std::vector<TensorToWrite> written(3);
+  ElementType types[] = {ElementType::F32, ElementType::BF16, ElementType::F16};
+  for (size_t i = 0; i < 3; ++i) {
+    written[i].name = "tensor \"" + std::to_string(i) + "\"\n";
+    written[i].type = types[i];
+    written[i].shape = {300, 301}; // more than one chunk
+    written[i].fill = [](uint64_t begin, uint64_t end, float *values) {
+      for (uint64_t at = begin; at < end; ++at)
+        values[at - begin] = (float)(at % 128);
+    };
+  }
+  std::string path = folder / "b.safetensors";
+  ASSERT_TRUE(writeSafetensors(path, written).ok());
+  TensorFiles files;
+  ASSERT_TRUE(files.open(path).ok());
+  EXPECT_EQ(files.size(), 3u);
+  const StoredTensor *tensor = files.find("tensor \"1\"\n");
+  ASSERT_TRUE(tensor);
+  EXPECT_EQ(tensor->type, ElementType::BF16);
+  EXPECT_EQ(tensor->shape, (std::vector<int64_t>{300, 301}));
+  uint16_t last;
+  std::memcpy(&last, tensor->data.data() + tensor->data.size() - 2, 2);
+  EXPECT_EQ(last, 0x3f80 + 0x7d6); // 90299 % 128 = 59
+  // Nothing but the file is left in the folder.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+  written[1].name = written[0].name;
+  expect(writeSafetensors(path, written), "two tensors are named");
+  expect(writeSafetensors("/no/such/folder/a", {}), "cannot be written: No such file");
+}
+
+TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
+  expect(openTensors("abc"), "its header is truncated");
+  expect(openTensors(std::string(8, '\xff')), "its header is truncated");
+  expect(openTensors(tensors("not json", 4)), "no JSON object");
+  expect(openTensors(tensors("[1]", 4)), "no JSON object");
+  for (const char *entry :
+       {"1", "{}", R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})",
+        R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":[1],"data_offsets":[0]})",
+        R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", R"({"dtype":"F32","shape":[1],"data_offsets":[0,8]})",
+        R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":[1],"data_offsets":["0","4"]})",
+        R"({"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]})"})
+    expect(openTensors(tensors("{\"a\":" + std::string(entry) + "}", 4)), "tensor 'a' does not lie within the file");
+}
+
+TEST_F(FilesTest, AnIndexNamesItsFiles) {
+  auto file = [&](const char *name, const char *tensor) {
+    writeBytes(folder / name, tensors("{\"" + std::string(tensor) + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  };
+  file("1.safetensors", "a");
+  file("2.safetensors", "b");
+  writeBytes(folder / "model.safetensors.index.json", R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");
+  for (const std::string &path : {folder.path, folder / "model.safetensors.index.json"}) {
+    TensorFiles files;
+    ASSERT_TRUE(files.open(path).ok());
+    EXPECT_TRUE(files.find("a") && files.find("b"));
+  }
+  writeBytes(folder / "i.json", R"({"weight_map":{"a":"../1.safetensors"}})");
+  expect(TensorFiles().open(folder / "i.json"), "is not a name in the same folder");
+  writeBytes(folder / "i.json", R"({"weights":{}})");
+  expect(TensorFiles().open(folder / "i.json"), "it has no weight_map");
+  std::filesystem::remove(folder / "model.safetensors.index.json");
+  TensorFiles both;
+  EXPECT_TRUE(both.open(folder.path).ok());
+  file("2.safetensors", "a");
+  expect(TensorFiles().open(folder.path), "is in another file, too");
+  std::filesystem::create_directory(folder / "empty");
+  expect(TensorFiles().open(folder / "empty"), "holds no .safetensors files");
+}

@@ -1,0 +1,516 @@
+//===- SessionTest.cpp - Training the tests' program ----------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostOps.h"
+#include "ProgramBuilder.h"
+#include "rondo/Runtime/Session.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using namespace rondo::runtime::testing;
+
+namespace {
+
+/// What a run leaves, to be compared to the bit.
+struct Outcome {
+  std::vector<double> losses, norms;
+  std::vector<float> w0, b0, w1, m0, v0, g0, gb, g1;
+  bool operator==(const Outcome &) const = default;
+};
+
+#define EXPECT_OK(expression)                                                                                          \
+  do {                                                                                                                 \
+    Status status_ = (expression);                                                                                     \
+    EXPECT_TRUE(status_.ok()) << status_.message();                                                                    \
+  } while (false)
+
+std::vector<float> read(Session &session, const std::string &name, uint32_t quantity, uint64_t count) {
+  std::vector<float> values(count);
+  EXPECT_OK(session.readParameter(name, quantity, values));
+  return values;
+}
+
+struct Running {
+  TemporaryFolder folder;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<Session> session;
+  ToyData data;
+
+  Running(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
+    data = toyData(options, steps);
+    EXPECT_OK(Program::load(writeToy(folder, options), program));
+    if (sessionOptions.hostThreads == 0)
+      sessionOptions.hostThreads = 2;
+    EXPECT_OK(Session::open(*program, sessionOptions, session));
+    bind();
+  }
+  void bind() {
+    auto samples = (int64_t)data.samples;
+    EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{samples, TOY_COLUMNS}, data.x.data()));
+    EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{samples}, data.labels.data()));
+  }
+};
+
+Outcome outcomeOf(Session &session, uint64_t steps) {
+  Outcome outcome;
+  for (uint64_t step = 0; step < steps; ++step) {
+    StepResult result;
+    EXPECT_OK(session.waitStep(step, result));
+    EXPECT_EQ(result.step, step);
+    outcome.losses.push_back(result.loss);
+    outcome.norms.push_back(result.gradientNorm);
+  }
+  outcome.w0 = read(session, "val_1", 0, kToyWeight);
+  outcome.b0 = read(session, "layer0.bias", 0, TOY_COLUMNS);
+  outcome.w1 = read(session, "layer1.weight", 0, kToyWeight);
+  outcome.m0 = read(session, "val_1", 2, kToyWeight);
+  outcome.v0 = read(session, "val_1", 3, kToyWeight);
+  return outcome;
+}
+
+Outcome train(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
+  Running running(options, steps, std::move(sessionOptions));
+  EXPECT_OK(running.session->start(steps, /*captureGradients=*/true));
+  Outcome outcome = outcomeOf(*running.session, steps);
+  outcome.g0 = read(*running.session, "val_1", 1, kToyWeight);
+  outcome.gb = read(*running.session, "layer0.bias", 1, TOY_COLUMNS);
+  outcome.g1 = read(*running.session, "layer1.weight", 1, kToyWeight);
+  return outcome;
+}
+
+/// |a - b| over |a - start|: how far two trainings lie apart, as a share of the way they went.
+double apart(const std::vector<float> &found, const std::vector<double> &exact, const std::vector<float> &start) {
+  double difference = 0, way = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    difference += std::pow(found[i] - exact[i], 2);
+    way += std::pow(exact[i] - (start.empty() ? 0.0 : start[i]), 2);
+  }
+  return std::sqrt(difference / way);
+}
+
+void expectLike(const Outcome &outcome, const ToyReference &reference, bool clipped, double tolerance = 1e-4) {
+  for (size_t step = 0; step < reference.losses.size(); ++step) {
+    EXPECT_NEAR(outcome.losses[step], reference.losses[step], 1e-5 * reference.losses[step] * tolerance / 1e-4) << step;
+    if (clipped)
+      EXPECT_NEAR(outcome.norms[step], reference.norms[step], tolerance * reference.norms[step]) << step;
+    else
+      EXPECT_EQ(outcome.norms[step], -1);
+  }
+  EXPECT_LT(apart(outcome.w0, reference.w0, toyWeights(kToyWeight, 1)), 10 * tolerance);
+  EXPECT_LT(apart(outcome.b0, reference.b0, toyWeights(TOY_COLUMNS, 2)), 10 * tolerance);
+  EXPECT_LT(apart(outcome.w1, reference.w1, toyWeights(kToyWeight, 3)), 10 * tolerance);
+  EXPECT_LT(apart(outcome.g0, reference.g0, {}), tolerance);
+  EXPECT_LT(apart(outcome.gb, reference.gb, {}), tolerance);
+  EXPECT_LT(apart(outcome.g1, reference.g1, {}), tolerance);
+}
+
+class TrainingTest : public ::testing::TestWithParam<ToyOptions> {};
+
+} // namespace
+
+// Every way to train against the same training written down plainly in doubles; five steps go twice around the rotation.
+TEST_P(TrainingTest, FollowsTheReference) {
+  constexpr uint64_t steps = 5;
+  ToyOptions options = GetParam();
+  ToyReference reference = trainReference(options, toyData(options, steps), steps);
+  Outcome outcome = train(options, steps);
+  // bf16 rounds weights by up to 0.4 %, at points that depend on the last digits of f32.
+  expectLike(outcome, reference, options.clipNorm > 0, options.bf16 ? 3e-3 : 1e-4);
+}
+
+static ToyOptions toy(uint32_t devices, uint32_t rounds, uint32_t microBatches, uint32_t staleness = 0, bool bf16 = false,
+                      bool weigh = false, double clip = 0) {
+  ToyOptions options;
+  options.devices = devices;
+  options.rounds = rounds;
+  options.microBatches = microBatches;
+  options.staleness = staleness;
+  options.bf16 = bf16;
+  options.weighByLabels = weigh;
+  options.clipNorm = clip;
+  return options;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TrainingTest,
+                         ::testing::Values(toy(1, 1, 1), toy(2, 1, 4), toy(2, 2, 2), toy(4, 2, 2, 1),
+                                           toy(3, 1, 2, 1, true), toy(2, 2, 1, 0, true), toy(2, 1, 2, 0, false, true),
+                                           toy(2, 2, 2, 1, false, true, 0.5), toy(3, 1, 2, 0, true, false, 0.5)));
+
+// On any number of devices, with any number of threads, the same bits.
+TEST(Session, DevicesAndThreadsChangeNoBit) {
+  for (uint32_t staleness : {0u, 1u}) {
+    Outcome first = train(toy(1, 2, 2, staleness, true, true, 0.5), 4);
+    for (uint32_t devices = 2; devices <= 4; ++devices) {
+      SessionOptions sessionOptions;
+      sessionOptions.hostThreads = devices - 1;
+      EXPECT_TRUE(train(toy(devices, 2, 2, staleness, true, true, 0.5), 4, sessionOptions) == first) << devices;
+    }
+  }
+}
+
+TEST(Session, DelaysChangeNoBit) {
+  ToyOptions options = toy(3, 2, 1, 1, false, true, 0.5);
+  Outcome first = train(options, 4);
+  for (uint64_t seed = 0; seed < 25; ++seed) {
+    SessionOptions sessionOptions;
+    sessionOptions.delays = {seed, 300};
+    EXPECT_TRUE(train(options, 4, sessionOptions) == first) << seed;
+  }
+}
+
+// Staleness 1 is not staleness 0: the second step computes with the weights of the first.
+TEST(Session, StalenessShows) {
+  Outcome sync = train(toy(2, 1, 2, 0), 3), late = train(toy(2, 1, 2, 1), 3);
+  EXPECT_EQ(sync.losses[0], late.losses[0]);
+  EXPECT_NE(sync.losses[1], late.losses[1]);
+}
+
+// Steps one by one, with reads between them, give what steps in one go give.
+TEST(Session, StepsMayBeStartedOneByOne) {
+  ToyOptions options = toy(2, 1, 2, 1);
+  Outcome whole = train(options, 4);
+  Running running(options, 4);
+  std::vector<double> losses(4);
+  for (uint64_t step = 0; step < 4; ++step) {
+    EXPECT_OK(running.session->start(1, step == 3));
+    EXPECT_OK(running.session->waitLoss(step, losses[step]));
+    if (step % 2)
+      read(*running.session, "val_1", 0, kToyWeight);
+  }
+  EXPECT_EQ(losses, whole.losses);
+  EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), whole.w0);
+  EXPECT_EQ(read(*running.session, "layer1.weight", 1, kToyWeight), whole.g1);
+}
+
+// Only the gradients of the step asked for are kept: asked for after step 2, they are those of step 2.
+TEST(Session, GradientsAreOfTheStepAskedFor) {
+  ToyOptions options = toy(2, 1, 2);
+  Running running(options, 4);
+  EXPECT_OK(running.session->start(1));
+  std::vector<float> values(kToyWeight);
+  Status status = running.session->readParameter("val_1", 1, values);
+  EXPECT_NE(status.message().find("no gradients were kept"), std::string::npos) << status.message();
+  EXPECT_OK(running.session->start(2, true));
+  EXPECT_OK(running.session->start(1));
+  ToyReference reference = trainReference(options, running.data, 3);
+  EXPECT_LT(apart(read(*running.session, "val_1", 1, kToyWeight), reference.g0, {}), 1e-4);
+}
+
+TEST(Session, FollowsALearningRateSchedule) {
+  Running running(toy(1, 1, 2), 4);
+  EXPECT_OK(running.session->setLearningRate("linear,warmup=2,min=0.002", 4));
+  EXPECT_OK(running.session->start(4));
+  double expected[] = {0.005, 0.01, 0.01, 0.006};
+  for (uint64_t step = 0; step < 4; ++step) {
+    StepResult result;
+    EXPECT_OK(running.session->waitStep(step, result));
+    EXPECT_DOUBLE_EQ(result.learningRate, expected[step]);
+  }
+  // A rate of 0 leaves the weights as they are.
+  Running still(toy(1, 1, 2), 4);
+  EXPECT_OK(still.session->setLearningRate("linear,min=0", 1));
+  EXPECT_OK(still.session->start(1));
+  std::vector<float> after = read(*still.session, "val_1", 0, kToyWeight);
+  EXPECT_NE(after, toyWeights(kToyWeight, 1));
+  EXPECT_OK(still.session->start(3));
+  EXPECT_EQ(read(*still.session, "val_1", 0, kToyWeight), after);
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+// The state stays that of the steps before; whatever the staleness, and with delays that let lanes run ahead.
+TEST(Session, ANonFiniteLossStopsBeforeTheUpdate) {
+  for (uint32_t staleness : {0u, 1u})
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      ToyOptions options = toy(2, 1, 2, staleness);
+      SessionOptions sessionOptions;
+      sessionOptions.delays = {seed, seed ? 200u : 0u};
+      Running good(options, 6, sessionOptions);
+      EXPECT_OK(good.session->start(2));
+      Outcome before = outcomeOf(*good.session, 2);
+
+      Running bad(options, 6, sessionOptions);
+      // The first sample of step 2's second micro-batch.
+      bad.data.x[(2 * 2 + 1) * TOY_ROWS * TOY_COLUMNS] = NAN;
+      EXPECT_OK(bad.session->start(6));
+      double loss = 0;
+      EXPECT_OK(bad.session->waitLoss(1, loss));
+      Status status = bad.session->waitLoss(2, loss);
+      EXPECT_EQ(status.code(), Code::User);
+      for (const char *part : {"step 2, micro-batch 1, layer 1", "the loss is nan", "node_loss", "step 1 left them"})
+        EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+      // Later steps have the same error, and nobody waits for ever.
+      EXPECT_EQ(bad.session->waitLoss(5, loss).message(), status.message());
+      EXPECT_EQ(bad.session->synchronize().message(), status.message());
+      EXPECT_EQ(bad.session->start(1).message(), status.message());
+      EXPECT_EQ(bad.session->completedSteps(), 2u);
+      EXPECT_TRUE(outcomeOf(*bad.session, 2) == before);
+    }
+}
+
+TEST(Session, ANonFiniteNormStopsBeforeTheUpdate) {
+  ToyOptions options = toy(2, 1, 1, 0, false, false, 1.0);
+  Running running(options, 2);
+  // Finite activations whose gradient overflows f32.
+  for (uint64_t i = 0; i < kToyWeight; ++i)
+    running.data.x[i % running.data.x.size()] *= 1e18f;
+  EXPECT_OK(running.session->start(1));
+  StepResult result;
+  Status status = running.session->waitStep(0, result);
+  EXPECT_EQ(status.code(), Code::User);
+  EXPECT_TRUE(status.message().find("the norm of the gradient is") != std::string::npos ||
+              status.message().find("the loss is") != std::string::npos)
+      << status.message();
+  EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), toyWeights(kToyWeight, 1));
+}
+
+TEST(Session, AStepWithoutLabelsIsAnError) {
+  ToyOptions options = toy(2, 1, 2, 0, false, true);
+  Running running(options, 3);
+  for (uint64_t i = 2 * TOY_ROWS; i < 4 * TOY_ROWS; ++i)
+    running.data.labels[i] = -1;
+  EXPECT_OK(running.session->start(3));
+  StepResult result;
+  EXPECT_OK(running.session->waitStep(0, result));
+  Status status = running.session->waitStep(1, result);
+  EXPECT_NE(status.message().find("step 1: none of its 2 micro-batches has a valid label"), std::string::npos)
+      << status.message();
+}
+
+// A micro-batch without labels has no loss of its own (0/0), which is no error when micro-batches weigh by labels.
+TEST(Session, AMicroBatchWithoutLabelsWeighsNothing) {
+  ToyOptions options = toy(2, 1, 2, 0, false, true);
+  Running running(options, 1);
+  for (uint64_t i = 0; i < TOY_ROWS; ++i)
+    running.data.labels[i] = -1;
+  EXPECT_OK(running.session->start(1));
+  double loss = 0;
+  EXPECT_OK(running.session->waitLoss(0, loss));
+  EXPECT_NEAR(loss, trainReference(options, running.data, 1).losses[0], 1e-5 * loss);
+}
+
+TEST(Session, TooFewSamplesAreAnErrorBeforeTheFirstStep) {
+  Running running(toy(2, 1, 2), 3);
+  Status status = running.session->start(4);
+  EXPECT_NE(status.message().find("4 steps need more samples than the inputs hold: they are enough for 3"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(running.session->startedSteps(), 0u);
+  EXPECT_OK(running.session->start(2));
+  status = running.session->start(2);
+  EXPECT_NE(status.message().find("enough for 1 more"), std::string::npos) << status.message();
+  // Visited again, there are enough.
+  Running again(toy(2, 1, 2), 3);
+  EXPECT_OK(again.session->setOrder(false, 0, 2));
+  EXPECT_OK(again.session->start(6));
+  uint64_t left = 1;
+  EXPECT_OK(again.session->synchronize());
+  EXPECT_OK(again.session->stepsAvailable(left));
+  EXPECT_EQ(left, 0u);
+  EXPECT_FALSE(again.session->setOrder(true, 0, 3).ok());
+}
+
+TEST(Session, EpochsVisitTheSameSamplesAndShufflingOthers) {
+  ToyOptions options = toy(1, 1, 1);
+  auto losses = [&](bool shuffle, uint64_t seed) {
+    Running running(options, 3);
+    EXPECT_OK(running.session->setLearningRate("linear,min=0,warmup=0", 1));
+    EXPECT_OK(running.session->setOrder(shuffle, seed, 3));
+    EXPECT_OK(running.session->start(9));
+    std::vector<double> result(9);
+    for (uint64_t step = 0; step < 9; ++step)
+      EXPECT_OK(running.session->waitLoss(step, result[step]));
+    return result;
+  };
+  // From step 1 on the rate is 0: equal samples have equal losses.
+  std::vector<double> ordered = losses(false, 0);
+  EXPECT_EQ(ordered[4], ordered[7]);
+  EXPECT_EQ(ordered[5], ordered[8]);
+  std::vector<double> shuffled = losses(true, 1);
+  EXPECT_EQ(shuffled, losses(true, 1));
+  EXPECT_NE(shuffled, losses(true, 2));
+  EXPECT_NE(shuffled[4], shuffled[7]);
+}
+
+TEST(Session, InputsAreCheckedAgainstTheProgram) {
+  TemporaryFolder folder;
+  std::unique_ptr<Program> program;
+  EXPECT_OK(Program::load(writeToy(folder, {}), program));
+  std::unique_ptr<Session> session;
+  EXPECT_OK(Session::open(*program, {}, session));
+  std::vector<float> x(8 * TOY_COLUMNS);
+  auto expect = [&](Status status, const char *part) {
+    EXPECT_EQ(status.code(), Code::User);
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  };
+  expect(session->start(1), "no data for input 'x', 'labels'");
+  expect(session->setInput("y", program::ElementType::F32, {}, x.data()), "has no input 'y'; its inputs are 'x', 'labels'");
+  expect(session->setInput("x", program::ElementType::I64, std::vector<int64_t>{8, TOY_COLUMNS}, x.data()),
+         "the array holds int64, the program wants float32; convert it with array.astype('float32')");
+  expect(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{8, 5}, x.data()),
+         "has shape [8, 5], the program wants [samples, 264] with 4 samples in each of 4 micro-batches");
+  expect(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{0, TOY_COLUMNS}, x.data()), "holds no samples");
+  writeBytes(folder / "x.npy", npyBytes("<f8", {2, TOY_COLUMNS}, x.data(), 2 * 8 * TOY_COLUMNS));
+  expect(session->setInputFile("x", folder / "x.npy"), "holds float64, the program wants float32");
+  writeBytes(folder / "x.npy", npyBytes("<c8", {2, 2}, x.data(), 32));
+  expect(session->setInputFile("x", folder / "x.npy"), "holds '<c8', the program wants float32");
+}
+
+TEST(Session, DevicesMustBeWhatTheProgramWasMadeFor) {
+  TemporaryFolder folder;
+  std::unique_ptr<Program> program;
+  EXPECT_OK(Program::load(writeToy(folder, {}), program));
+  std::unique_ptr<Session> session;
+  auto open = [&](const char *device) {
+    SessionOptions options;
+    options.device = device;
+    return Session::open(*program, options, session);
+  };
+  Status status = open("host:3");
+  EXPECT_EQ(status.code(), Code::Flags);
+  EXPECT_NE(status.message().find("was compiled for 2 devices; run it with --device=host:2"), std::string::npos);
+  EXPECT_EQ(open("host:x").code(), Code::Flags);
+  EXPECT_EQ(open("host:0").code(), Code::Flags);
+  EXPECT_EQ(open("tpu:2").code(), Code::Flags);
+  EXPECT_EQ(open("cuda:2").code(), Code::Device);
+  EXPECT_OK(open("host:2"));
+}
+
+TEST(Session, SaysWhichCpuFeaturesAndKernelsAreMissing) {
+  TemporaryFolder folder;
+  writeToy(folder, {});
+  auto open = [&](program::ProgramT table) {
+    writeBytes(folder / "toy.rondo", sealedProgram(std::move(table)));
+    std::unique_ptr<Program> program;
+    EXPECT_OK(Program::load(folder / "toy.rondo", program));
+    std::unique_ptr<Session> session;
+    return Session::open(*program, {}, session);
+  };
+  program::ProgramT table = toyProgram({});
+  table.cpu_features = {"sse2", "teleportation"};
+  Status status = open(std::move(table));
+  EXPECT_EQ(status.code(), Code::Device);
+  EXPECT_NE(status.message().find("needs CPU features that this machine lacks: teleportation;"), std::string::npos)
+      << status.message();
+  table = toyProgram({});
+  table.entries[0]->calls[1]->symbol = "no_bias";
+  table.entries[1]->calls[1]->symbol = "no_loss";
+  status = open(std::move(table));
+  EXPECT_NE(status.message().find("'no_bias', 'no_loss'"), std::string::npos) << status.message();
+  table = toyProgram({});
+  table.target = "sm_90";
+  status = open(std::move(table));
+  EXPECT_EQ(status.code(), Code::Flags);
+  EXPECT_NE(status.message().find("was compiled for 'sm_90'"), std::string::npos) << status.message();
+}
+
+TEST(Session, TheWatchdogSaysWhoWaitsForWhat) {
+  TemporaryFolder folder;
+  ToyOptions options = toy(2, 1, 1);
+  writeToy(folder, options);
+  program::ProgramT table = toyProgram(options);
+  auto sleep = std::make_unique<program::CallT>();
+  sleep->symbol = "sleep_ms";
+  sleep->extent = 900;
+  table.entries[0]->calls.push_back(std::move(sleep));
+  writeBytes(folder / "toy.rondo", sealedProgram(std::move(table)));
+  std::unique_ptr<Program> program;
+  EXPECT_OK(Program::load(folder / "toy.rondo", program));
+  SessionOptions sessionOptions;
+  sessionOptions.watchdogSeconds = 0.2;
+  std::unique_ptr<Session> session;
+  EXPECT_OK(Session::open(*program, sessionOptions, session));
+  ToyData data = toyData(options, 1);
+  EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{4, TOY_COLUMNS}, data.x.data()));
+  EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{4}, data.labels.data()));
+  EXPECT_OK(session->start(1));
+  double loss = 0;
+  Status status = session->waitLoss(0, loss);
+  EXPECT_EQ(status.code(), Code::Device);
+  for (const char *part : {"no operation ended within 0.2 seconds", "'forward layer 0 r0 mb0'", "node 'node_linear0'",
+                           "is running", "waits for 'forward layer 0 r0 mb0'", "which has done 0 steps"})
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  std::vector<float> values(kToyWeight);
+  EXPECT_EQ(session->readParameter("val_1", 0, values).message(), status.message());
+}
+
+// A watchdog that has nothing to complain of says nothing, also while nobody asks for steps.
+TEST(Session, TheWatchdogLeavesAnIdleSessionAlone) {
+  SessionOptions sessionOptions;
+  sessionOptions.watchdogSeconds = 0.3;
+  Running running(toy(2, 1, 1), 2, sessionOptions);
+  EXPECT_OK(running.session->start(1));
+  EXPECT_OK(running.session->synchronize());
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_OK(running.session->start(1));
+  EXPECT_OK(running.session->synchronize());
+}
+
+TEST(Session, ClosesWithStepsInFlight) {
+  for (int i = 0; i < 5; ++i) {
+    Running running(toy(2, 1, 2, 1), 20);
+    EXPECT_OK(running.session->start(20));
+  }
+}
+
+TEST(Session, ReportsBytesAndLanes) {
+  ToyOptions options = toy(2, 2, 2);
+  Running running(options, 3);
+  EXPECT_OK(running.session->start(3));
+  SessionReport report;
+  EXPECT_OK(running.session->report(report));
+  uint64_t activation = 4 * TOY_ROWS * TOY_COLUMNS, gradients = 4 * (2 * kToyWeight + TOY_COLUMNS);
+  uint64_t up = 2048 + gradients + 2 * (4 * activation + 8 * TOY_ROWS + 4), down = gradients + 2 * (2 * activation + 4);
+  EXPECT_EQ(report.steps, 3u);
+  EXPECT_EQ(report.uploadedBytes, 3 * 2 * up);
+  EXPECT_EQ(report.downloadedBytes, 3 * 2 * down);
+  EXPECT_EQ(report.samplesPerStep, 4u * TOY_ROWS);
+  EXPECT_EQ(report.tokensPerStep, 0u);
+  EXPECT_GT(report.stepSeconds, 0);
+  ASSERT_EQ(report.lanes.size(), 12u);
+  EXPECT_EQ(report.lanes[0].name, "device 0 Compute");
+  uint64_t copied = 0;
+  for (const LaneReport &lane : report.lanes)
+    copied += lane.copiedBytes;
+  EXPECT_EQ(copied, report.uploadedBytes + report.downloadedBytes);
+  EXPECT_FALSE(running.session->writeTrace("/tmp/x").ok());
+}
+
+TEST(Session, TracesWhatRanWhere) {
+  SessionOptions sessionOptions;
+  sessionOptions.trace = true;
+  Running running(toy(2, 1, 1), 3, sessionOptions);
+  EXPECT_OK(running.session->start(1));
+  EXPECT_OK(running.session->start(2));
+  EXPECT_OK(running.session->writeTrace(running.folder / "trace.json"));
+  std::string trace = readBytes(running.folder / "trace.json");
+  size_t spans = 0;
+  for (size_t at = 0; (at = trace.find("\"ph\":\"X\"", at)) != std::string::npos; ++at)
+    ++spans;
+  EXPECT_EQ(spans, 3 * running.program->table().ops()->size());
+  // The rotation is one: layer 0 runs on device 0 in step 0 and on device 1 in step 1.
+  for (const char *part : {"\"name\":\"forward layer 0 r0 mb0\",\"cat\":\"Launch\",\"pid\":0,\"tid\":0",
+                           "\"name\":\"forward layer 0 r0 mb0\",\"cat\":\"Launch\",\"pid\":1,\"tid\":0",
+                           "{\"name\":\"ActivationDown\"}", "\"args\":{\"name\":\"host\"}", "\"node\":\"node_loss\""})
+    EXPECT_NE(trace.find(part), std::string::npos) << part;
+}
+
+// The first error is the one that is told, and what is consistent stays so only if that error is.
+TEST(Failure, TheFirstErrorWins) {
+  Failure failure;
+  EXPECT_TRUE(failure.statusOf(1000).ok());
+  failure.report(5, userError("first"), true);
+  failure.report(3, userError("second"), false);
+  EXPECT_EQ(failure.statusOf(3).message(), "first");
+  EXPECT_TRUE(failure.statusOf(2).ok());
+  EXPECT_TRUE(failure.consistent());
+}

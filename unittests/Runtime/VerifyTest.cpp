@@ -1,0 +1,206 @@
+//===- VerifyTest.cpp - Every inconsistency of a table is named -----------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include <functional>
+#include <gtest/gtest.h>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using namespace rondo::runtime::testing;
+using program::ProgramT;
+
+namespace {
+
+struct Case {
+  const char *name;
+  const char *message; ///< Part of it.
+  std::function<void(ProgramT &)> damage;
+};
+
+program::OpT &find(ProgramT &table, program::OpKind kind) {
+  for (auto &op : table.ops)
+    if (op->kind == kind)
+      return *op;
+  std::abort();
+}
+
+uint32_t indexOf(ProgramT &table, program::OpKind kind) {
+  for (uint32_t i = 0; i < table.ops.size(); ++i)
+    if (table.ops[i]->kind == kind)
+      return i;
+  std::abort();
+}
+
+class VerifyTest : public ::testing::TestWithParam<Case> {};
+
+using program::OpKind;
+using ProgramLane = program::Lane;
+
+const Case kCases[] = {
+    {"Devices", "0 devices", [](ProgramT &t) { t.devices = 0; }},
+    {"Rotation", "rotation 2 of 2 devices", [](ProgramT &t) { t.rotation = 2; }},
+    {"Rounds", "0 rounds", [](ProgramT &t) { t.rounds = 0; }},
+    {"ManyMicroBatches", "micro-batches are more than", [](ProgramT &t) { t.rounds = t.micro_batches = 65536; }},
+    {"Arena", "arenas of", [](ProgramT &t) { t.device_bytes = ~0ull; }},
+    {"KernelsBlob", "the kernels: bytes", [](ProgramT &t) { t.kernels = std::make_unique<program::BlobT>(); t.kernels->offset = 4096; t.kernels->length = ~0ull; }},
+    {"OptimizerConstant", "an optimizer constant is", [](ProgramT &t) { t.optimizer->epsilon = -1; }},
+    {"OptimizerKind", "optimizer kind 9", [](ProgramT &t) { t.optimizer->kind = (program::OptimizerKind)9; }},
+    {"BufferSpace", "space 7 is unknown", [](ProgramT &t) { t.buffers[0]->space = (program::Space)7; }},
+    {"BufferDevice", "on device 5 of 2", [](ProgramT &t) { t.buffers[0]->device = 5; }},
+    {"BufferAlignment", "not a multiple of 256", [](ProgramT &t) { t.buffers[0]->offset = 8; }},
+    {"BufferRange", "of an arena of", [](ProgramT &t) { t.buffers[0]->bytes = ~0ull - 3; }},
+    {"InputType", "element type 77", [](ProgramT &t) { t.inputs[0]->type = (program::ElementType)77; }},
+    {"InputShape", "shape [0, 264]", [](ProgramT &t) { t.inputs[0]->shape[0] = 0; }},
+    {"InputOverflow", "shape [4611686018427387904", [](ProgramT &t) { t.inputs[0]->shape = {1ll << 62, 1ll << 62}; }},
+    {"InputName", "its name is empty or taken", [](ProgramT &t) { t.inputs[1]->name = "x"; }},
+    {"BlockBuffer", "block 1 'block 1' upload: buffer 9999", [](ProgramT &t) { t.blocks[1]->upload[0] = 9999; }},
+    {"BlockSpace", "moments: buffer", [](ProgramT &t) { for (uint32_t i = 0; i < t.buffers.size(); ++i) if (t.buffers[i]->space == program::Space::Device) t.blocks[0]->moments[0] = i; }},
+    {"BlockBytes", "are needed", [](ProgramT &t) { t.blocks[0]->upload_bytes *= 2; }},
+    {"ParameterName", "its name is empty or taken", [](ProgramT &t) { t.parameters[1]->name.clear(); }},
+    {"ParameterType", "element types 0 and 88", [](ProgramT &t) { t.parameters[1]->upload_type = (program::ElementType)88; }},
+    {"ParameterConversion", "stored as float32, uploaded as int64", [](ProgramT &t) { t.parameters[1]->upload_type = program::ElementType::I64; }},
+    {"ParameterShape", "shape [-4]", [](ProgramT &t) { t.parameters[2]->shape = {-4}; }},
+    {"ParameterTransposed", "transposed, but of rank 1", [](ProgramT &t) { t.parameters[2]->transposed = true; }},
+    {"ParameterCopies", "1 copies, 2 flags", [](ProgramT &t) { t.parameters[3]->copies_transposed = {true, true}; }},
+    {"ParameterBlock", "block 4 of 2", [](ProgramT &t) { t.parameters[1]->block = 4; }},
+    {"ParameterOffset", "of a block of", [](ProgramT &t) { t.parameters[1]->member_offset = ~0ull - 7; }},
+    {"ParameterGradient", "gradient at -1", [](ProgramT &t) { t.parameters[1]->gradient_offset = -1; }},
+    {"ParameterState", "trainable without optimizer state", [](ProgramT &t) { t.parameters[1]->state_offset = -1; }},
+    {"ParameterStateRange", "moments: buffer", [](ProgramT &t) { t.parameters[1]->state_offset = 1 << 30; }},
+    {"ParameterValue", "a value of 8 bytes", [](ProgramT &t) { t.parameters[1]->value = std::make_unique<program::BlobT>(); t.parameters[1]->value->length = 8; }},
+    {"TrainableInteger", "trainable, but of int64", [](ProgramT &t) { t.parameters[2]->type = t.parameters[2]->upload_type = program::ElementType::I64; }},
+    {"CallKind", "kind 9 is unknown", [](ProgramT &t) { t.entries[0]->calls[0]->kind = (program::CallKind)9; }},
+    {"CallArgument", "argument 40 of 5", [](ProgramT &t) { t.entries[0]->calls[0]->addresses[1] = program::Address(40, 0); }},
+    {"CallOffset", "its calls touch", [](ProgramT &t) { t.entries[0]->calls[0]->addresses[1] = program::Address(1, 1 << 20); }},
+    {"CallOffsetOverflow", "offset 18446744073709551615", [](ProgramT &t) { t.entries[0]->calls[0]->addresses[1] = program::Address(1, ~0ull); }},
+    {"CallAddresses", "2 addresses, not 3", [](ProgramT &t) { t.entries[0]->calls[0]->addresses.pop_back(); }},
+    {"CallGemm", "a product without its description", [](ProgramT &t) { t.entries[0]->calls[0]->gemm.reset(); }},
+    {"GemmExtent", "an extent or leading dimension is -1", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->k = -1; }},
+    {"GemmLeading", "with leading dimensions 3,", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->lda = 3; }},
+    {"GemmSize", "its calls touch", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->m = 4000; }},
+    {"GemmStride", "with leading dimensions", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->batch = 3; t.entries[0]->calls[0]->gemm->stride_c = INT64_MAX; }},
+    {"GemmType", "a product of element type 4", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->type_a = program::ElementType::I64; }},
+    {"Kernel", "kernel '' over", [](ProgramT &t) { t.entries[0]->calls[1]->symbol.clear(); }},
+    {"EntryArguments", "5000 arguments", [](ProgramT &t) { t.entries[0]->arguments = 5000; }},
+    {"NoOps", "no operations", [](ProgramT &t) { t.ops.clear(); }},
+    {"OpKind", "kind 50 on lane", [](ProgramT &t) { t.ops[0]->kind = (OpKind)50; }},
+    {"OpLane", "does not run on lane Update", [](ProgramT &t) { t.ops[0]->lane = ProgramLane::Update; }},
+    {"OpDevice", "on device 2 of 2", [](ProgramT &t) { find(t, OpKind::Launch).device = 2; }},
+    {"HostOpDevice", "on device 0 of 2", [](ProgramT &t) { find(t, OpKind::Loss).device = 0; }},
+    {"WaitOp", "waits for op 100000", [](ProgramT &t) { t.ops[0]->waits.push_back(program::Wait(100000, 1)); }},
+    {"WaitForward", "which is issued no earlier", [](ProgramT &t) { t.ops[3]->waits.push_back(program::Wait(3, 0)); }},
+    {"WaitDistance", "iterations ago", [](ProgramT &t) { t.ops[0]->waits.push_back(program::Wait(0, 1u << 31)); }},
+    {"OperandEmpty", "0 buffers, access", [](ProgramT &t) { t.ops[0]->operands[0]->buffers.clear(); }},
+    {"OperandAccess", "access 4", [](ProgramT &t) { t.ops[0]->operands[0]->access = 4; }},
+    {"OperandBuffer", "operand 0: buffer 9999", [](ProgramT &t) { t.ops[0]->operands[0]->buffers = {9999}; }},
+    {"OperandRange", "of a buffer of", [](ProgramT &t) { t.ops[0]->operands[0]->offset = ~0ull; }},
+    {"OperandPlaces", "its buffers are in different places", [](ProgramT &t) { for (uint32_t i = 0; i < t.buffers.size(); ++i) if (t.buffers[i]->space == program::Space::Host) t.ops[0]->operands[0]->buffers.push_back(i); }},
+    {"OperandSpace", "is in Pinned memory", [](ProgramT &t) { find(t, OpKind::Launch).operands[0]->buffers = find(t, OpKind::StageInput).operands[0]->buffers; }},
+    {"OperandDevice", "operand 0 is on device 0, not 1", [](ProgramT &t) { find(t, OpKind::Launch).device = 1; }},
+    {"OperandAlignment", "not at a multiple of 8", [](ProgramT &t) { auto &o = *find(t, OpKind::Accumulate).operands[0]; o.offset = 4; o.bytes -= 4; }},
+    {"CopyOperands", "1 operands, not two", [](ProgramT &t) { find(t, OpKind::Upload).operands.pop_back(); }},
+    {"CopyBytes", "bytes to", [](ProgramT &t) { find(t, OpKind::Upload).operands[0]->bytes -= 8; }},
+    {"ZeroOperands", "0 operands, not one", [](ProgramT &t) { find(t, OpKind::Zero).operands.clear(); }},
+    {"LaunchEntry", "entry 44 of 4", [](ProgramT &t) { find(t, OpKind::Launch).entry = 44; }},
+    {"LaunchOperands", "4 operands for 5 arguments", [](ProgramT &t) { find(t, OpKind::Launch).operands.pop_back(); }},
+    {"LaunchBytes", "its calls touch", [](ProgramT &t) { find(t, OpKind::Launch).operands[0]->bytes -= 8; }},
+    {"StageInput", "input 5", [](ProgramT &t) { find(t, OpKind::StageInput).input = 5; }},
+    {"StageMicroBatch", "micro-batch 9 of 4", [](ProgramT &t) { find(t, OpKind::StageInput).micro_batch = 9; }},
+    {"StageBytes", "bytes of input", [](ProgramT &t) { find(t, OpKind::StageInput).operands[0]->bytes -= 8; }},
+    {"SeedOperands", "3 operands, not 4: 4 micro-batches", [](ProgramT &t) { find(t, OpKind::Seed).operands.pop_back(); }},
+    {"SeedBytes", "operand 0 has 2 bytes", [](ProgramT &t) { find(t, OpKind::Seed).operands[0]->bytes = 2; }},
+    {"LossMissing", "0 Loss operations", [](ProgramT &t) { t.ops.resize(indexOf(t, OpKind::Loss)); }},
+    {"SeedTwice", "2 Seed", [](ProgramT &t) { auto op = std::make_unique<program::OpT>(); op->kind = OpKind::Seed; op->lane = ProgramLane::Staging; for (auto &o : find(t, OpKind::Seed).operands) { op->operands.push_back(std::make_unique<program::OperandT>()); op->operands.back()->buffers = o->buffers; op->operands.back()->bytes = 4; op->operands.back()->access = 2; } t.ops.push_back(std::move(op)); }},
+    {"AccumulateBytes", "adds", [](ProgramT &t) { find(t, OpKind::Accumulate).operands[1]->bytes -= 4; }},
+    {"UpdateOperands", "1 operands", [](ProgramT &t) { find(t, OpKind::Accumulate).operands.pop_back(); }},
+    {"NormBytes", "bytes for 2 partial sums", [](ProgramT &t) { find(t, OpKind::Norm).operands[2]->bytes = 8; }},
+    {"NormBlock", "is no block's gradient", [](ProgramT &t) { t.blocks[0]->gradients.clear(); }},
+    {"NormGradient", "its block's gradient", [](ProgramT &t) { find(t, OpKind::Norm).operands[0]->bytes = 8; }},
+    {"ClipPartials", "bytes of doubles", [](ProgramT &t) { find(t, OpKind::Clip).operands[0]->bytes = 12; }},
+    {"ClipNorm", "without a norm to clip to", [](ProgramT &t) { t.optimizer->clip_norm = 0; }},
+    {"OptimizerMissing", "has no optimizer", [](ProgramT &t) { t.optimizer.reset(); }},
+    {"OptimizerBlock", "block 7 of 2", [](ProgramT &t) { find(t, OpKind::Optimizer).block = 7; }},
+    {"OptimizerTwice", "is updated twice", [](ProgramT &t) { for (auto &op : t.ops) if (op->kind == OpKind::Optimizer) op->block = 1; }},
+    {"OptimizerAbsent", "no Optimizer operation", [](ProgramT &t) { t.ops.pop_back(); }},
+    {"OptimizerOperands", "operands, not 6 or 7", [](ProgramT &t) { find(t, OpKind::Optimizer).operands.pop_back(); }},
+    {"OptimizerGradient", "a gradient of", [](ProgramT &t) { find(t, OpKind::Optimizer).operands[0]->bytes = 8; }},
+    {"OptimizerSymbol", "has no kernel for this update", [](ProgramT &t) { t.optimizer->symbol.clear(); }},
+    {"OptimizerMaster", "is not the block's master", [](ProgramT &t) { find(t, OpKind::Optimizer).operands[2]->buffers = find(t, OpKind::Optimizer).operands[0]->buffers; }},
+    {"OptimizerMoments", "is not the block's moments", [](ProgramT &t) { find(t, OpKind::Optimizer).operands[4]->buffers = find(t, OpKind::Optimizer).operands[0]->buffers; }},
+    {"OptimizerReach", "does not hold", [](ProgramT &t) { find(t, OpKind::Optimizer).operands[2]->bytes = 64; }},
+    // The loss, made to wait for an update of its own step, would wait for ever: updates wait for the loss.
+    {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) {
+       auto loss = std::move(t.ops[indexOf(t, OpKind::Loss)]);
+       t.ops.erase(t.ops.begin() + indexOf(t, OpKind::Seed) + 1, t.ops.end() - 1);
+       for (auto &op : t.ops) op->waits.clear();
+       t.ops.back()->block = 0;
+       loss->waits = {program::Wait((uint32_t)t.ops.size() - 1, 0)};
+       t.ops.push_back(std::move(loss));
+     }},
+};
+
+} // namespace
+
+TEST_P(VerifyTest, IsNamed) {
+  ToyOptions options;
+  options.clipNorm = 1;
+  ProgramT table = toyProgram(options);
+  GetParam().damage(table);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_EQ(status.code(), Code::User);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Damage, VerifyTest, ::testing::ValuesIn(kCases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Verify, TheWholeProgramIsSound) {
+  for (bool weigh : {false, true})
+    for (bool bf16 : {false, true})
+      for (uint32_t staleness : {0u, 1u}) {
+        ToyOptions options;
+        options.devices = 3;
+        options.weighByLabels = weigh;
+        options.bf16 = bf16;
+        options.staleness = staleness;
+        ProgramT table = toyProgram(options);
+        flatbuffers::FlatBufferBuilder builder;
+        builder.Finish(program::Program::Pack(builder, &table));
+        Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+        EXPECT_TRUE(status.ok()) << status.message();
+      }
+}
+
+TEST(Verify, ABf16UploadNeedsItsWriter) {
+  ToyOptions options;
+  options.bf16 = true;
+  ProgramT table = toyProgram(options);
+  for (auto &op : table.ops)
+    if (op->kind == OpKind::Optimizer)
+      op->operands.pop_back();
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(status.message().find("is uploaded as bfloat16, which nothing writes"), std::string::npos)
+      << status.message();
+}
+
+// All problems of a table are reported together.
+TEST(Verify, ReportsManyProblemsAtOnce) {
+  ProgramT table = toyProgram({});
+  for (auto &op : table.ops)
+    for (auto &operand : op->operands)
+      operand->access = 0;
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(status.message().find("more"), std::string::npos) << status.message();
+}
