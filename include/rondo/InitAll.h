@@ -13,10 +13,12 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "rondo/Dialect/Kern/Passes.h"
 #include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dialect/NN/Passes.h"
 #include "rondo/Dialect/Pipe/Passes.h"
-#include "rondo/Dialect/Sched/Sched.h"
+#include "rondo/Dialect/Sched/Passes.h"
+#include "rondo/Planning/Passes.h"
 
 namespace rondo {
 
@@ -24,7 +26,8 @@ namespace rondo {
 inline void registerAllRondoDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect>();
-  registry.insert<nn::NNDialect, pipe::PipeDialect, sched::SchedDialect>();
+  registry.insert<nn::NNDialect, pipe::PipeDialect, sched::SchedDialect,
+                  kern::KernDialect>();
 }
 
 /// Registers every pass under its command-line name.
@@ -32,6 +35,9 @@ inline void registerAllRondoPasses() {
   nn::registerNNPasses();
   nn::registerRaisePipeline();
   pipe::registerPipePasses();
+  kern::registerKernPasses();
+  planning::registerPlanningPasses();
+  sched::registerSchedPasses();
 }
 
 } // namespace rondo

@@ -31,8 +31,12 @@ namespace rondo {
 static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options, MLIRContext *context) {
   if (options.first == 0 && !StringRef(options.input).ends_with(".mlir")) {
     OwningOpRef<ModuleOp> module = importModel(options.import, context);
-    if (module)
-      options.config.write(*module);
+    if (!module)
+      return module;
+    options.config.write(*module);
+    // As given: the program names its weight files relative to itself.
+    if (options.input != "-")
+      (*module)->setAttr("nn.source", StringAttr::get(context, options.input));
     return module;
   }
   std::string error;

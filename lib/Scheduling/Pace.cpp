@@ -8,7 +8,7 @@
 //
 // Slots in launch order, each on the device that is next in turn: a micro-batch of a slot starts when its device is free, the
 // slot's parameters are there and the slot before has sent the micro-batch on. Parameters of a slot travel while the slot before on
-// its device runs.
+// its device runs, but not before they are updated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,18 +19,61 @@
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
 
+namespace {
+
+/// When the parameters of each layer are updated, for the last iterations.
+class Updates {
+public:
+  Updates(const Model &model) : model(model), ready(2, std::vector<double>(model.layers.size(), 0)) {}
+
+  /// When iteration t may upload the stage's parameters.
+  double readyFor(const StagePace &stage, uint32_t t) const {
+    if (t < 1 + model.staleness)
+      return 0;
+    const std::vector<double> &layers = ready[(t - 1 - model.staleness) % 2];
+    return *std::max_element(layers.begin() + stage.begin, layers.begin() + stage.end);
+  }
+
+  /// The stage's last gradients of iteration t are in host memory.
+  void finish(const StagePace &stage, uint32_t t, double now) {
+    std::vector<double> &layers = ready[t % 2];
+    if (model.clip) {
+      // Nothing is updated before the last gradient is there.
+      waiting += stage.update;
+      lane = std::max(lane, now);
+    } else {
+      lane = std::max(lane, now) + stage.update;
+    }
+    std::fill(layers.begin() + stage.begin, layers.begin() + stage.end, lane);
+  }
+
+  void endIteration(uint32_t t) {
+    if (!model.clip)
+      return;
+    lane += waiting;
+    waiting = 0;
+    std::fill(ready[t % 2].begin(), ready[t % 2].end(), lane);
+  }
+
+private:
+  const Model &model;
+  std::vector<std::vector<double>> ready;
+  double lane = 0, waiting = 0;
+};
+
+} // namespace
+
 double detail::predictPace(const std::vector<StagePace> &stages, const Model &model, uint32_t devices, bool rotate) {
   if (stages.empty() || devices == 0)
     return 0;
   size_t slots = stages.size() * model.rounds;
-  bool steady = model.staleness == 1;
-  // In steady state slots come around to the same devices after a few
-  // iterations: measured are whole turns of that.
+  // Slots come around to the same devices after a few iterations: measured are
+  // whole turns of that.
   uint32_t turn = rotate ? devices / std::gcd(devices, (uint32_t)(slots % devices)) : 1;
-  uint32_t warmUp = steady ? 4 : 0;
-  uint32_t measured = steady ? (8 + turn - 1) / turn * turn : 1;
+  uint32_t warmUp = 4, measured = (8 + turn - 1) / turn * turn;
   std::vector<double> free(devices, 0), freeBefore(devices, 0), wire(devices, 0);
   std::vector<double> arrival(model.microBatches, 0);
+  Updates updates(model);
   double last = 0, atStart = 0;
   size_t next = 0; // the device in turn
   for (uint32_t t = 0; t < warmUp + measured; ++t) {
@@ -44,8 +87,10 @@ double detail::predictPace(const std::vector<StagePace> &stages, const Model &mo
       next = next + 1 == devices ? 0 : next + 1;
       if (i % stages.size() == 0)
         std::fill(arrival.begin(), arrival.end(), 0);
-      // Double buffering: room for parameters when the slot before the one that runs now is done.
-      wire[device] = std::max(wire[device], freeBefore[device]) + stage.parameters;
+      // Double buffering: room for parameters when the slot before the one that
+      // runs now is done.
+      double start = std::max(freeBefore[device], updates.readyFor(stage, t));
+      wire[device] = std::max(wire[device], start) + stage.parameters;
       freeBefore[device] = free[device];
       double now = std::max(free[device], wire[device]);
       double step = std::max(stage.compute, std::max(stage.up, stage.down));
@@ -54,8 +99,11 @@ double detail::predictPace(const std::vector<StagePace> &stages, const Model &mo
         batch = now + stage.down;
       }
       free[device] = now;
-      last = std::max(last, now + stage.gradients);
+      last = std::max(last, now);
+      if (stage.kind != StageKind::Forward && i / stages.size() + 1 == model.rounds)
+        updates.finish(stage, t, now + stage.gradients);
     }
+    updates.endIteration(t);
   }
   return (last - atStart) / measured;
 }

@@ -134,6 +134,13 @@ const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin, uint32_t en
   else if (begin > firstBackward)
     for (uint64_t bytes : model.layers[begin].cotangentBytes)
       downBytes += bytes;
+  result.pace.kind = kind;
+  result.pace.begin = begin;
+  result.pace.end = end;
+  // Gradient, master and moments are read, master and moments written.
+  if (problem.machine.hostBandwidth > 0)
+    result.pace.update = (double)result.stage.gradientBytes * (3 + 2 * model.momentsPerElement) /
+                         problem.machine.hostBandwidth * 1e9;
   result.pace.compute = result.stage.time;
   result.pace.up = predictCopy(problem.machine, true, upBytes);
   result.pace.down = predictCopy(problem.machine, false, downBytes);

@@ -203,7 +203,7 @@ Value FusedBuilder::emit(Value value, const Linear &flat, const Bounds &bounds) 
   auto it = known.find(key);
   if (it != known.end())
     return it->second;
-  bool isOutput = llvm::any_of(outputs, [&](const Output &output) { return output.value == value; });
+  bool isOutput = llvm::any_of(outputs, [&](const Output &output) { return output.value == value && !output.accumulate; });
   Operation *op = value.getDefiningOp();
   Value result;
   if (!op || !isFusible(op) || (isStored(value) && !isOutput))

@@ -38,6 +38,20 @@ struct MatrixView {
 /// moves, or of its own memory where there are no such strides. `leadingRows`: leading axes count as rows.
 MatrixView getMatrixView(mlir::Value value, bool leadingRows);
 
+/// A tensor [batch, heads, rows, columns] in memory.
+struct HeadView {
+  mlir::Value base;
+  int64_t offset = 0;
+  int64_t batchStride = 0;
+  int64_t headStride = 0;
+  int64_t rowStride = 0;
+  int64_t columnStride = 1;
+  int64_t at(int64_t batch, int64_t head, int64_t row) const {
+    return offset + batch * batchStride + head * headStride + row * rowStride;
+  }
+};
+HeadView getHeadView(mlir::Value value);
+
 /// The values, stripped of reshapes, whose memory `op` (not fusible) reads.
 llvm::SmallVector<mlir::Value> getOperandsInMemory(mlir::Operation *op);
 
@@ -92,6 +106,57 @@ private:
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
   std::vector<Step> steps;
 };
+
+/// Writes the launch list of a planned function.
+class Emitter {
+public:
+  Emitter(mlir::func::FuncOp source, Plan &plan, int64_t scoreBytes)
+      : source(source), plan(plan), scoreBytes(scoreBytes), builder(source.getContext()) {}
+  /// Beside the source.
+  kern::FuncOp emit();
+
+private:
+  mlir::Value getMemory(mlir::Value value);
+  mlir::Value createScratch(llvm::ArrayRef<int64_t> shape, mlir::Type element);
+  void emitStep(const Step &step);
+  void emitFused(const Step &step);
+  void emitMatmul(nn::MatmulOp op);
+  void emitGather(nn::GatherOp op);
+  void emitGatherND(nn::GatherNDOp op);
+  void emitScatterAdd(nn::ScatterAddOp op);
+
+  mlir::func::FuncOp source;
+  Plan &plan;
+  int64_t scoreBytes;
+  mlir::OpBuilder builder;
+  kern::FuncOp target;
+  llvm::DenseMap<mlir::Value, mlir::Value> memory;
+  friend class AttentionEmitter;
+};
+
+/// Attention, by blocks of query rows whose scores take at most about
+/// `scoreBytes`.
+void emitAttention(Emitter &emitter, nn::AttentionOp op);
+void emitAttentionGrad(Emitter &emitter, nn::AttentionGradOp op);
+
+/// Where the matrices of one product of a batch begin.
+struct GemmOffsets {
+  int64_t a = 0, b = 0, c = 0;
+};
+/// What the products of a batch have in common.
+struct GemmShape {
+  int64_t m = 0, n = 0, k = 0;
+  bool transposeA = false, transposeB = false;
+  int64_t lda = 0, ldb = 0, ldc = 0;
+  float alpha = 1;
+  bool accumulate = false;
+};
+/// Sets the leading dimension and transposition of an operand that is stored
+/// with these strides; `rows` and `columns` before transposition.
+void setOperand(int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, bool &transpose, int64_t &ld);
+/// One kern.gemm for each run of products whose matrices are evenly apart.
+void createGemms(mlir::OpBuilder &builder, mlir::Location loc, const GemmShape &shape, mlir::Value a, mlir::Value b,
+                 mlir::Value c, llvm::ArrayRef<GemmOffsets> products);
 
 /// Whether result `index` of an entry is a gradient, which is added to.
 bool isGradient(mlir::func::FuncOp function, unsigned index);

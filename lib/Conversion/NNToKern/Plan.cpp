@@ -351,7 +351,10 @@ void Plan::dropUnread() {
 
 /// Producers before readers; otherwise in the order of the function's ops.
 void Plan::sort() {
-  llvm::stable_sort(steps, [](const Step &a, const Step &b) { return a.position < b.position; });
+  SmallVector<unsigned> order(llvm::seq<unsigned>(0, steps.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::pair(steps[a].position, a) < std::pair(steps[b].position, b);
+  });
   DenseMap<Value, unsigned> producer;
   for (auto [number, step] : llvm::enumerate(steps)) {
     if (step.op)
@@ -372,7 +375,7 @@ void Plan::sort() {
         place(it->second);
     ordered.push_back(steps[number]);
   };
-  for (unsigned number = 0; number < steps.size(); ++number)
+  for (unsigned number : order)
     place(number);
   steps = std::move(ordered);
 }

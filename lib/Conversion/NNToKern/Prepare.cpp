@@ -155,10 +155,26 @@ static void foldRoundings(func::FuncOp function) {
   }
 }
 
+/// Sums are f32; a narrower result is rounded afterwards.
+static void widenScatters(func::FuncOp function) {
+  SmallVector<nn::ScatterAddOp> scatters(function.getBody().front().getOps<nn::ScatterAddOp>());
+  for (nn::ScatterAddOp op : scatters) {
+    RankedTensorType type = getTensorType(op.getResult());
+    if (!type.getElementType().isBF16() && !type.getElementType().isF16())
+      continue;
+    OpBuilder builder(op);
+    auto wide = nn::ScatterAddOp::create(builder, op.getLoc(), type.clone(builder.getF32Type()), op.getUpdates(),
+                                         op.getIndices(), op.getAxis());
+    op.replaceAllUsesWith(nn::CastOp::create(builder, op.getLoc(), type, wide).getResult());
+    op.erase();
+  }
+}
+
 LogicalResult lowering::prepare(func::FuncOp function) {
   decomposeComposites(function);
   splitReductions(function);
   foldRoundings(function);
+  widenScatters(function);
   IRRewriter rewriter(function.getContext());
   GreedyRewriteConfig config;
   config.enableConstantCSE(false);

@@ -168,27 +168,45 @@ MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
   return view;
 }
 
+HeadView lowering::getHeadView(Value value) {
+  ArrayRef<int64_t> shape = getShape(value);
+  SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
+  HeadView whole{stripReshapes(value), 0, strides[0], strides[1], strides[2], 1};
+  MatrixView matrix = getMatrixView(value, /*leadingRows=*/false);
+  auto getOffset = [&](int64_t index) {
+    int64_t offset = 0;
+    for (auto [extent, stride] : llvm::reverse(llvm::zip_equal(matrix.batchExtents, matrix.batchStrides))) {
+      offset += index % extent * stride;
+      index /= extent;
+    }
+    return offset;
+  };
+  HeadView view{matrix.base, matrix.offset, 0, 0, matrix.rowStride, matrix.columnStride};
+  if (shape[0] > 1)
+    view.batchStride = getOffset(shape[1]);
+  if (shape[1] > 1)
+    view.headStride = getOffset(1);
+  for (int64_t batch = 0; batch < shape[0]; ++batch)
+    for (int64_t head = 0; head < shape[1]; ++head)
+      if (getOffset(batch * shape[1] + head) != batch * view.batchStride + head * view.headStride)
+        return whole;
+  return view;
+}
+
 SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   SmallVector<Value> operands;
-  auto addMatrix = [&](Value value, bool leadingRows) {
-    operands.push_back(getMatrixView(value, leadingRows).base);
-  };
   if (auto matmul = dyn_cast<nn::MatmulOp>(op)) {
     bool isShared = getShape(matmul.getRhs()).size() < getShape(matmul.getLhs()).size();
-    addMatrix(matmul.getLhs(), isShared);
-    addMatrix(matmul.getRhs(), false);
-    return operands;
-  }
-  if (isa<nn::AttentionOp, nn::AttentionGradOp>(op)) {
-    for (unsigned index = 0; index < 3; ++index)
-      addMatrix(op->getOperand(index), false);
-    for (Value operand : op->getOperands().drop_front(3))
-      operands.push_back(stripReshapes(operand));
-    if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
-      operands.back() = getMatrixView(grad.getCotangent(), false).base;
+    operands.push_back(getMatrixView(matmul.getLhs(), isShared).base);
+    operands.push_back(getMatrixView(matmul.getRhs(), /*leadingRows=*/false).base);
     return operands;
   }
   for (Value operand : op->getOperands())
     operands.push_back(stripReshapes(operand));
+  if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
+    for (unsigned index = 0; index < 3; ++index)
+      operands[index] = getHeadView(op->getOperand(index)).base;
+  if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+    operands.back() = getHeadView(grad.getCotangent()).base;
   return operands;
 }

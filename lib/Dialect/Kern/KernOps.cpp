@@ -63,6 +63,14 @@ Effects kern::getEffects(Operation *op) {
 // Functions and memory
 //===----------------------------------------------------------------------===//
 
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type, int64_t inputs) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.sym_name = builder.getStringAttr(name);
+  properties.function_type = TypeAttr::get(type);
+  properties.inputs = builder.getI64IntegerAttr(inputs);
+  state.addRegion();
+}
+
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
                       function_interface_impl::VariadicFlag, std::string &) {

@@ -28,16 +28,17 @@ FlatSymbolRefAttr LayerBuilder::getParameter(Operation *op) {
     return nullptr;
   FlatSymbolRefAttr &table = tables[value];
   if (!table) {
-    OpBuilder builder(loss);
+    OpBuilder builder(loss.getContext());
     auto parameter = nn::ParameterOp::create(
         builder, op->getLoc(),
         builder.getStringAttr(llvm::formatv("table_{0}", tables.size() - 1)),
         TypeAttr::get(constant.getType()), /*trainable=*/nullptr,
         /*stored=*/nullptr, value, /*source=*/nullptr, /*transposed=*/nullptr,
         /*copies=*/nullptr, /*copies_transposed=*/nullptr);
-    parameter->remove();
+    // Behind the other parameters, in front of the bodies.
+    Operation *next = bodies.empty() ? loss.getOperation() : bodies.front();
     table = FlatSymbolRefAttr::get(
-        symbols.insert(parameter, Block::iterator(loss)));
+        symbols.insert(parameter, Block::iterator(next)));
   }
   return table;
 }

@@ -351,9 +351,12 @@ OptionalTerm MaskAnalyzer::analyzeOp(Operation *op, MaskAxes axes) {
       })
       .Case<AndOp>([&](auto) { return binary([&](auto &a, auto &b) { return andTerms(a, b, space); }); })
       .Case<OrOp>([&](auto) { return binary([&](auto &a, auto &b) { return orTerms(a, b, space); }); })
-      .Case<NotOp>([&](auto) { return unary([](auto &a) { return notTerm(a); }); })
+      .Case<NotOp>([&](auto) { return unary(notTerm); })
       .Case<NegOp>([&](auto) {
-        return unary([](auto &a) { return zipTerms(a, MaskTerm::scalar(0), [](double x, double) { return -x; }); });
+        return unary([](auto &a) {
+          OptionalTerm term = mapTerm(a, [](double value) { return -value; });
+          return term ? term : addIntegers(MaskTerm::scalar(0), a, /*subtract=*/true);
+        });
       })
       .Case<AddOp, SubOp, MulOp, MaximumOp, MinimumOp>([&](auto op) { return analyzeArithmetic(op, axes); })
       .Default([](Operation *) { return OptionalTerm(); });
