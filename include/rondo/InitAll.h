@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "rondo/Conversion/Passes.h"
 #include "rondo/Dialect/Kern/Passes.h"
 #include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dialect/NN/Passes.h"
@@ -36,6 +37,8 @@ inline void registerAllRondoPasses() {
   nn::registerRaisePipeline();
   pipe::registerPipePasses();
   kern::registerKernPasses();
+  conversion::registerConversionPasses();
+  conversion::registerKernelsPipeline();
   planning::registerPlanningPasses();
   sched::registerSchedPasses();
 }

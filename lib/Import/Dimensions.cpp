@@ -118,17 +118,47 @@ static void insertOnce(std::vector<std::string> &names,
     names.push_back(name);
 }
 
+/// The names in a dimension expression; the whole text if it is none, or the
+/// name made up for a dimension without one.
+static std::vector<std::string> getNames(StringRef text, bool isName) {
+  std::vector<std::string> names;
+  constexpr StringLiteral operators = "+-*/%() ";
+  StringRef rest = text;
+  while (!isName && !rest.empty()) {
+    rest = rest.ltrim(operators);
+    StringRef token = rest.take_while(
+        [&](char c) { return !operators.contains(c); });
+    rest = rest.drop_front(token.size());
+    if (!token.empty() && !llvm::isDigit(token.front()))
+      insertOnce(names, token.str());
+  }
+  if (names.empty())
+    names.push_back(text.str());
+  return names;
+}
+
 int64_t Dimensions::resolve(const onnx::TensorShapeProto::Dimension &dimension,
                             const std::string &fallbackName) {
   if (dimension.has_dim_value())
     return dimension.dim_value();
   // A dimension without a name is called after its input and axis.
-  std::string name =
-      dimension.dim_param().empty() ? fallbackName : dimension.dim_param();
-  insertOnce(known, name);
-  if (std::optional<int64_t> size = evaluate(name))
+  bool hasName = !dimension.dim_param().empty();
+  const std::string &text = hasName ? dimension.dim_param() : fallbackName;
+  std::vector<std::string> names = getNames(text, !hasName);
+  for (const std::string &name : names)
+    insertOnce(known, name);
+  if (std::optional<int64_t> size = evaluate(text))
     return *size;
-  insertOnce(missing, name);
+  for (const std::string &name : names)
+    if (!sizes.contains(name))
+      insertOnce(missing, name);
+  // Names that all have sizes in a text that is no expression of them.
+  if (llvm::all_of(names, [&](const std::string &name) {
+        return sizes.contains(name);
+      })) {
+    insertOnce(known, text);
+    insertOnce(missing, text);
+  }
   return 0;
 }
 
@@ -199,17 +229,14 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
     good = false;
     std::string flags;
     for (const std::string &name : missing)
-      flags += " --dim " + name + "=SIZE";
+      flags += " --dim '" + name + "=SIZE'";
     emitError(file.getLoc()) << "symbolic dimensions "
                              << quoteAll(missing)
                              << " have no size: add" << flags;
   }
   // A misspelt name must not go unnoticed.
   for (const auto &[name, size] : given) {
-    bool used = llvm::is_contained(known, name);
-    for (const std::string &other : known)
-      used |= StringRef(other).contains(name);
-    if (used)
+    if (llvm::is_contained(known, name))
       continue;
     good = false;
     InFlightDiagnostic error = emitError(file.getLoc());

@@ -338,7 +338,9 @@ void Importer::reportUnsupported() {
     groups[key].push_back(nn::getNodeName(index.getNodeLoc(entry.node)));
   }
   InFlightDiagnostic error = emitError(file.getLoc());
-  error << unsupported.size() << " nodes are not supported:";
+  error << unsupported.size()
+        << (unsupported.size() == 1 ? " node is" : " nodes are")
+        << " not supported:";
   for (auto &[kind, nodes] : groups) {
     error << "\n  " << kind << ": " << nodes.size()
           << (nodes.size() == 1 ? " node, '" : " nodes, '") << nodes.front()
@@ -398,8 +400,10 @@ void Importer::reportContradictions() {
   if (contradictions == 0)
     return;
   emitRemark(file.getLoc())
-      << "declared types of " << contradictions
-      << " values contradict what the nodes make, and are ignored; the first: "
+      << contradictions
+      << (contradictions == 1 ? " declared type contradicts"
+                              : " declared types contradict")
+      << " what the nodes make; ignored, the first being that "
       << firstContradiction;
 }
 

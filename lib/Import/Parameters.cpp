@@ -272,10 +272,10 @@ LogicalResult Parameters::chooseTrainable(const ImportOptions &options) {
       continue;
     SmallVector<StringRef> names{tensor.name, info.source};
     bool wanted = matches(*train, trainUsed, names);
-    bool frozen = matches(*freeze, freezeUsed, names);
+    info.isFrozen = matches(*freeze, freezeUsed, names);
     info.isParameter |= wanted;
-    info.isTrainable =
-        info.isParameter && !frozen && (options.trainable.empty() || wanted);
+    info.isTrainable = info.isParameter && !info.isFrozen &&
+                       (options.trainable.empty() || wanted);
   }
   bool good = true;
   auto reportUnused = [&](const std::vector<std::string> &patterns,
@@ -302,7 +302,10 @@ void Parameters::merge(int representative, int copy, bool transposed) {
   infos[copy].representative = representative;
   infos[copy].isCopyTransposed = transposed;
   kept.copies.push_back(copy);
+  // Freezing one name of a parameter freezes it.
+  kept.isFrozen |= infos[copy].isFrozen;
   kept.isTrainable |= infos[copy].isTrainable;
+  kept.isTrainable &= !kept.isFrozen;
   emitRemark(file.getLoc())
       << "'" << file.getInitializers()[copy].name << "' holds "
       << (transposed ? "the transpose of '" : "the same tensor as '")
@@ -414,11 +417,16 @@ void Parameters::report() const {
     frozenElements += elements;
     names.push_back(describe(tensor));
   }
+  auto count = [](int64_t number, StringRef noun) {
+    return std::to_string(number) + " " + noun.str() + (number == 1 ? "" : "s");
+  };
   InFlightDiagnostic remark = emitRemark(file.getLoc());
-  remark << trainable << " parameters with " << trainableElements
-         << " elements train; " << frozen << " float initializers with "
-         << frozenElements << " elements and " << scalars
-         << " scalars stay as they are";
+  remark << count(trainable, "parameter") << " with "
+         << count(trainableElements, "element")
+         << (trainable == 1 ? " trains; " : " train; ")
+         << count(frozen, "float tensor") << " with "
+         << count(frozenElements, "element") << " and "
+         << count(scalars, "scalar") << " stay as they are";
   for (size_t i = 0; i < std::min(names.size(), maxNames); ++i)
     remark << (i ? ", " : ": ") << names[i];
   if (names.size() > maxNames)

@@ -37,6 +37,8 @@ struct ParameterInfo {
   /// Becomes an `nn.parameter` (trainable or frozen), never a constant.
   bool isParameter = false;
   bool isTrainable = false;
+  /// By `--freeze`.
+  bool isFrozen = false;
   /// The name in the source model; empty: as in the file.
   std::string source;
   /// The source's tensor is the transpose of the file's.

@@ -7,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/Phases.h"
-#if __has_include("rondo/Conversion/Passes.h")
 #include "rondo/Conversion/Passes.h"
-#endif
 #include "rondo/Dialect/Kern/Passes.h"
 #include "rondo/Dialect/NN/Passes.h"
 #include "rondo/Dialect/Pipe/Passes.h"
@@ -34,14 +32,12 @@ static void grad(OpPassManager &manager, const Config &) {
 }
 
 static void kernels(OpPassManager &manager, const Config &config) {
-#if __has_include("rondo/Conversion/Passes.h")
   conversion::KernelOptions options;
   // Operations and bytes a nanosecond.
   options.flopsPerNs = config.machine.productFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
   conversion::buildKernelsPipeline(manager, options);
-#endif
 }
 
 static void stages(OpPassManager &manager, const Config &) {

@@ -14,14 +14,14 @@
 using namespace rondo;
 using namespace rondo::runtime;
 
-std::byte *Session::Impl::resolve(const program::Operand &operand, uint64_t iteration) const {
+std::byte *Session::Impl::resolve(const program::Operand &operand, int32_t device, uint64_t iteration) const {
   const auto &buffers = *operand.buffers();
   const program::Buffer &buffer =
       *table.buffers()->Get(buffers.Get((uint32_t)((iteration + operand.phase()) % buffers.size())));
   std::byte *arena = nullptr;
   switch (buffer.space()) {
   case program::Space::Device:
-    arena = devices[physical(buffer.device(), iteration)]->arena().data;
+    arena = devices[physical(buffer.device() < 0 ? device : buffer.device(), iteration)]->arena().data;
     break;
   case program::Space::Pinned:
     arena = pinned.buffer().data;
@@ -46,7 +46,7 @@ void Session::Impl::issue(uint32_t iteration) {
     const program::Op &op = *table.ops()->Get(i);
     std::byte **arguments = slot.arguments.data() + firstArgument[i];
     for (uint32_t a = 0; a < sizeOf(op.operands()); ++a)
-      arguments[a] = resolve(*op.operands()->Get(a), iteration);
+      arguments[a] = resolve(*op.operands()->Get(a), op.device(), iteration);
     TaskCall call{&tasks[i], iteration, arguments, nullptr};
     if (!issuing->spans.empty())
       call.span = &issuing->spans[inBatch * tasks.size() + i];

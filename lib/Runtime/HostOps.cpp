@@ -24,12 +24,19 @@ constexpr uint64_t kChunk = 64 * 1024;
 
 void Failure::report(uint32_t step, Status status, bool consistent) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (first.ok()) {
+  if (first.ok())
     first = std::move(status);
-    sound = consistent;
-  }
   if (step < stop.load(std::memory_order_relaxed))
-    stop.store(step, std::memory_order_release);
+    stop.store(step);
+  // Either an update sees the stop, or this sees the update: both are in the one order of all such accesses.
+  sound = sound && consistent && updating.load() <= step;
+}
+
+bool Failure::beginUpdate(uint32_t step) {
+  uint32_t before = updating.load(std::memory_order_relaxed);
+  while (before < step + 1 && !updating.compare_exchange_weak(before, step + 1))
+    ;
+  return step < stop.load();
 }
 
 Status Failure::statusOf(uint64_t step) const {
@@ -95,7 +102,9 @@ void HostOps::run(void *context, const TaskCall &call) {
   case OpKind::StageInput:
     return self.stageInput(op, call);
   case OpKind::CountLabels:
-    return self.executable.run((uint32_t)op.entry(), call.arguments, self.stagingScratch);
+    if (int64_t number = self.executable.run((uint32_t)op.entry(), call.arguments, self.stagingScratch); number >= 0)
+      launchFailed(context, call, (uint32_t)number);
+    return;
   case OpKind::Seed:
     return self.seed(op, operation.index, call);
   case OpKind::Loss:
@@ -111,6 +120,20 @@ void HostOps::run(void *context, const TaskCall &call) {
   default:
     return;
   }
+}
+
+void HostOps::launchFailed(void *context, const TaskCall &call, uint32_t number) {
+  auto &operation = *static_cast<Operation *>(context);
+  const program::Program &table = operation.ops->table;
+  const program::Op &op = *table.ops()->Get(operation.index);
+  std::string_view node = text(table.entries()->Get((uint32_t)op.entry())->calls()->Get(number)->node());
+  if (node.empty())
+    node = text(op.node());
+  std::string where = node.empty() ? opText(table, operation.index) : "node '" + std::string(node) + "'";
+  operation.ops->failure.report(
+      call.iteration, userError(format("step %u, micro-batch %u: %s: an index is out of range; look for ids or labels "
+                                       "beyond the model's in the inputs",
+                                       call.iteration, stepMicroBatch(table, op), where.c_str())));
 }
 
 static float loadF32(const std::byte *data) {
@@ -143,8 +166,7 @@ void HostOps::seed(const program::Op &op, uint32_t index, const TaskCall &call) 
     failure.report(call.iteration,
                    userError(format("step %u: none of its %u micro-batches has a valid label, so its loss is undefined "
                                     "(%s)",
-                                    call.iteration, count, opText(table, index).c_str())),
-                   /*consistent=*/true);
+                                    call.iteration, count, opText(table, index).c_str())));
     return;
   }
   for (uint32_t m = 0; m < count; ++m)
@@ -167,8 +189,7 @@ void HostOps::loss(const program::Op &op, uint32_t index, const TaskCall &call) 
                                       "parameters as step %lld left them (%s); lower the learning rate or look for bad "
                                       "samples",
                                       call.iteration, m, layer.c_str(), loss, (long long)call.iteration - 1,
-                                      opText(table, index).c_str())),
-                     /*consistent=*/true);
+                                      opText(table, index).c_str())));
       return;
     }
     sum += weight * loss;
@@ -268,8 +289,7 @@ void HostOps::clip(const program::Op &op, uint32_t index, const TaskCall &call) 
                                     "parameters as step %lld left them (%s); lower the learning rate or look for bad "
                                     "samples",
                                     call.iteration, norm, (long long)call.iteration - 1,
-                                    opText(table, index).c_str())),
-                   /*consistent=*/true);
+                                    opText(table, index).c_str())));
     return;
   }
   results[call.iteration % 2]->gradientNorm = norm;
@@ -287,6 +307,8 @@ struct HostOps::Update {
 
 void HostOps::update(const program::Op &op, const TaskCall &call) {
   const Block &block = blocks[(size_t)op.block()];
+  if (!failure.beginUpdate(call.iteration))
+    return;
   if (call.iteration == captureStep.load(std::memory_order_relaxed))
     parameters.captureGradient((uint32_t)op.block(), call.arguments[0]);
   const program::Optimizer &optimizer = *table.optimizer();

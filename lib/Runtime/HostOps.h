@@ -23,11 +23,14 @@ namespace rondo::runtime {
 /// The first error of a session. Tasks of the failed step and of later ones are no longer run; earlier steps finish.
 class Failure {
 public:
-  /// `consistent`: no update of `step` has run, so that the state is that after the steps before it.
-  void report(uint32_t step, Status status, bool consistent);
+  /// `consistent`: false if the state is lost whatever the updates did.
+  void report(uint32_t step, Status status, bool consistent = true);
+  /// Before an update of `step` writes. False: the step has failed, and the update must not run.
+  bool beginUpdate(uint32_t step);
   bool failed() const { return stop.load(std::memory_order_acquire) != kNever; }
   /// The error for whoever waits for `step`; ok for steps before it.
   Status statusOf(uint64_t step) const;
+  /// No update of the failed step has run: the state is that after the steps before it.
   bool consistent() const;
 
   static constexpr uint32_t kNever = Event::kReleased;
@@ -38,6 +41,7 @@ private:
   mutable std::mutex mutex; ///< Taken when something failed, not in a step.
   Status first;
   bool sound = true;
+  std::atomic<uint32_t> updating{0}; ///< Steps of which an update has begun.
 };
 
 /// Seeds, losses, sums, norms, updates. `update` and `staging` run at the same time, each from one thread.
@@ -58,6 +62,8 @@ public:
     uint32_t index = 0;
   };
   static void run(void *context, const TaskCall &call);
+  /// Task::failed, with an Operation as context.
+  static void launchFailed(void *context, const TaskCall &call, uint32_t number);
 
 private:
   /// A trainable parameter within its block.

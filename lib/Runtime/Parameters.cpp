@@ -106,24 +106,12 @@ float Parameters::Source::at(uint64_t index) const {
   return loadFloat(data, type, transposed ? index % columns * rows + index / columns : index);
 }
 
-/// Relative, and never upwards: a program that someone sent must not read what its folder does not hold.
-static Status checkLocation(const std::string &location, const std::string &parameter) {
-  bool upwards = false;
-  for (size_t begin = 0; begin <= location.size();) {
-    size_t end = std::min(location.find('/', begin), location.size());
-    upwards |= location.compare(begin, end - begin, "..") == 0;
-    begin = end + 1;
-  }
-  if (location.front() == '/' || upwards)
-    return userError(parameter + ": its file '" + location +
-                     "' is not below the program's folder; absolute paths and '..' are refused");
-  return Status::success();
-}
-
 Status Parameters::openLocation(const program::Parameter &parameter, Source &source) {
   std::string location(text(parameter.location())), name = fullName(parameter);
-  if (Status status = checkLocation(location, name); !status.ok())
-    return status;
+  // Relative, so that a program moves together with its files. It may lead upwards, to a model in another folder: what
+  // external data of the model may name was checked when it was imported.
+  if (location.front() == '/')
+    return userError(name + ": its file '" + location + "' is named by an absolute path, which is refused");
   std::unique_ptr<MappedFile> &file = files[location];
   if (!file)
     if (Status status = MappedFile::open(program.directory() + location, file); !status.ok())

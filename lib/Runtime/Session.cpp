@@ -51,6 +51,7 @@ void Session::Impl::buildTasks() {
   for (uint32_t i = 0; i < count; ++i) {
     const program::Op &op = *table.ops()->Get(i);
     Task &task = tasks[i];
+    operations[i] = {&*ops, i};
     task.index = i;
     task.done = &events[i];
     task.completed = completed;
@@ -69,9 +70,10 @@ void Session::Impl::buildTasks() {
     case OpKind::Launch:
       task.kind = TaskKind::Launch;
       task.entry = (uint32_t)op.entry();
+      task.failed = HostOps::launchFailed;
+      task.failedContext = &operations[i];
       break;
     default:
-      operations[i] = {&*ops, i};
       task.kind = TaskKind::Host;
       task.host = HostOps::run;
       task.context = &operations[i];
@@ -228,9 +230,10 @@ Status Session::start(uint64_t steps, bool captureGradients) {
   if (Status status = stepsAvailable(available); !status.ok())
     return status;
   if (steps > available)
-    return userError(format("%llu steps need more samples than the inputs hold: they are enough for %llu%s; give "
-                            "fewer --steps, more samples, or --epochs to visit them again",
-                            (unsigned long long)steps, (unsigned long long)available, first ? " more" : ""));
+    return userError(format("%llu steps of %llu samples need more than the inputs hold: they are enough for %llu%s; "
+                            "give fewer --steps, more samples, or --epochs to visit them again",
+                            (unsigned long long)steps, (unsigned long long)impl->inputs.samplesPerStep(),
+                            (unsigned long long)available, first ? " more" : ""));
   if (first + steps >= Failure::kNever)
     return userError("a session runs at most 2147483647 steps");
   auto batch = std::make_unique<Impl::Batch>();

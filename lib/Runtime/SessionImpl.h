@@ -32,7 +32,7 @@ struct Session::Impl {
   void control();
   void issue(uint32_t iteration);
   /// Address of an operand in an iteration.
-  std::byte *resolve(const program::Operand &operand, uint64_t iteration) const;
+  std::byte *resolve(const program::Operand &operand, int32_t device, uint64_t iteration) const; ///< `device`: the logical one of the op.
   uint32_t physical(int32_t device, uint64_t iteration) const {
     return (uint32_t)(((uint64_t)device + iteration % table.devices() * table.rotation()) % table.devices());
   }

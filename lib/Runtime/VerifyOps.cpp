@@ -158,7 +158,7 @@ void Verifier::checkSpaces(const program::Op &op, const std::string &what) {
                           : buffer.space() == Space::Pinned || (host && buffer.space() == Space::Host);
     if (!right)
       fail("%s: operand %u is in %s memory", what.c_str(), i, program::EnumNameSpace(buffer.space()));
-    else if (onDevice && op.kind() != OpKind::PeerCopy && buffer.device() != op.device())
+    else if (onDevice && op.kind() != OpKind::PeerCopy && buffer.device() != -1 && buffer.device() != op.device())
       fail("%s: operand %u is on device %d, not %d", what.c_str(), i, buffer.device(), op.device());
     if (host && operand.offset() % 8 != 0)
       fail("%s: operand %u begins at %llu, not at a multiple of 8", what.c_str(), i,

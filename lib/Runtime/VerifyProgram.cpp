@@ -121,7 +121,7 @@ void Verifier::checkBuffers() {
       fail("%s: space %d is unknown", what.c_str(), (int)buffer.space());
       continue;
     }
-    if (device ? buffer.device() < 0 || (uint32_t)buffer.device() >= table.devices() : buffer.device() != -1)
+    if (device ? buffer.device() < -1 || buffer.device() >= (int64_t)table.devices() : buffer.device() != -1)
       fail("%s: on device %d of %u", what.c_str(), buffer.device(), table.devices());
     if (buffer.offset() % 256 != 0)
       fail("%s: offset %llu is not a multiple of 256", what.c_str(), (unsigned long long)buffer.offset());
@@ -299,9 +299,9 @@ void Verifier::checkCall(const program::Call &call, const std::string &what, std
   };
   switch (call.kind()) {
   case CallKind::Kernel:
-    if (text(call.symbol()).empty() || call.extent() < 0 || addresses > 4096)
-      fail("%s: kernel '%s' over %lld with %u pointers", what.c_str(), std::string(text(call.symbol())).c_str(),
-           (long long)call.extent(), addresses);
+    if (text(call.symbol()).empty() || call.begin() < 0 || call.extent() < call.begin() || addresses > 4096)
+      fail("%s: kernel '%s' over [%lld, %lld) with %u pointers", what.c_str(), std::string(text(call.symbol())).c_str(),
+           (long long)call.begin(), (long long)call.extent(), addresses);
     for (uint32_t i = 0; i < addresses; ++i)
       touch(i, 0);
     return;

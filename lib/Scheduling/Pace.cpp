@@ -74,19 +74,21 @@ double detail::predictPace(const std::vector<StagePace> &stages, const Model &mo
   std::vector<double> free(devices, 0), freeBefore(devices, 0), wire(devices, 0);
   std::vector<double> arrival(model.microBatches, 0);
   Updates updates(model);
-  double last = 0, atStart = 0;
+  double last = 0, atStart = 0, lossEnd = 0;
   size_t next = 0; // the device in turn
   for (uint32_t t = 0; t < warmUp + measured; ++t) {
     if (t == warmUp)
       atStart = last;
     if (!rotate)
       next = 0;
+    // One host lane stages inputs and joins the loss, in issue order.
+    double staged = lossEnd;
     for (size_t i = 0; i < slots; ++i) {
       const StagePace &stage = stages[i % stages.size()];
       size_t device = next;
       next = next + 1 == devices ? 0 : next + 1;
       if (i % stages.size() == 0)
-        std::fill(arrival.begin(), arrival.end(), 0);
+        std::fill(arrival.begin(), arrival.end(), staged);
       // Double buffering: room for parameters when the slot before the one that
       // runs now is done.
       double start = std::max(freeBefore[device], updates.readyFor(stage, t));
@@ -100,6 +102,8 @@ double detail::predictPace(const std::vector<StagePace> &stages, const Model &mo
       }
       free[device] = now;
       last = std::max(last, now);
+      if (stage.kind == StageKind::Fused)
+        lossEnd = std::max(lossEnd, now);
       if (stage.kind != StageKind::Forward && i / stages.size() + 1 == model.rounds)
         updates.finish(stage, t, now + stage.gradients);
     }

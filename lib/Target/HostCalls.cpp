@@ -36,6 +36,10 @@ static void print(Attribute attr, raw_ostream &os) {
   attr.print(os);
 }
 
+/// Where an access begins is part of the address, so that kernels that differ in
+/// that alone are one. A negative offset, of a part of a concatenation, stays.
+static int64_t getAddressOffset(Attribute access) { return std::max<int64_t>(cast<AccessAttr>(access).getOffset(), 0); }
+
 /// Everything about the op that its code depends on: not where its operands
 /// lie, nor which calls are made, nor locations.
 static void describe(Operation *op, raw_ostream &os) {
@@ -55,10 +59,17 @@ static void describe(Operation *op, raw_ostream &os) {
   }
   os << ' ' << stringifyFusedKind(fused.getKind()) << ' ' << fused.getInputs().size();
   llvm::interleaveComma(fused.getDomain(), os << '[');
+  auto printMoved = [&](Attribute attr) {
+    auto access = cast<AccessAttr>(attr);
+    print(AccessAttr::get(op->getContext(), access.getOffset() - getAddressOffset(access), access.getStrides(),
+                          access.getGuards()),
+          os);
+  };
   for (Attribute access : fused.getInputAccess())
-    print(access, os);
+    printMoved(access);
   for (auto [access, accumulates] : llvm::zip_equal(fused.getOutputAccess(), fused.getAccumulate())) {
-    print(access, os << '>');
+    os << '>';
+    printMoved(access);
     os << accumulates;
   }
   DenseMap<Value, int64_t> numbers;
@@ -119,8 +130,15 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
 
 static void fillKernel(FuncOp function, Operation &op, Call &call) {
   call.symbol = getKernelSymbol(&op);
-  for (Value operand : op.getOperands())
-    call.addresses.push_back(getAddress(function, operand));
+  if (auto fused = dyn_cast<FusedOp>(op)) {
+    for (auto [input, access] : llvm::zip_equal(fused.getInputs(), fused.getInputAccess()))
+      call.addresses.push_back(getAddress(function, input, getAddressOffset(access)));
+    for (auto [output, access] : llvm::zip_equal(fused.getOutputs(), fused.getOutputAccess()))
+      call.addresses.push_back(getAddress(function, output, getAddressOffset(access)));
+  } else {
+    for (Value operand : op.getOperands())
+      call.addresses.push_back(getAddress(function, operand));
+  }
   TypeSwitch<Operation *>(&op)
       .Case<FusedOp>([&](FusedOp fused) {
         call.begin = fused.getCalls()[0];

@@ -164,7 +164,8 @@ Value FusedEmitter::getBase(unsigned operand) {
   AccessAttr access =
       operand < inputs ? op.getInputAccessAt(operand) : op.getOutputAccessAt(operand - inputs);
   Value memref = operand < inputs ? op.getInputs()[operand] : op.getOutputs()[operand - inputs];
-  Value index = b.i64(access.getOffset());
+  // A positive offset is in the address that the call passes.
+  Value index = b.i64(std::min<int64_t>(access.getOffset(), 0));
   for (auto [axis, stride] : llvm::enumerate(access.getStrides())) {
     if (stride == 0 || int64_t(axis) == vectorAxis)
       continue;

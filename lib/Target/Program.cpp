@@ -113,7 +113,6 @@ private:
       auto table = std::make_unique<program::BufferT>();
       table->name = buffer.name;
       table->space = (program::Space)buffer.space;
-      table->device = buffer.device;
       table->bytes = buffer.bytes;
       table->offset = (uint64_t)buffer.offset;
       program.buffers.push_back(std::move(table));

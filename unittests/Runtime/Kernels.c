@@ -4,7 +4,7 @@
 |* Exceptions. See LICENSE for license information.                           *|
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
 |*                                                                            *|
-|* Of the form that the compiler generates: void f(void *const *pointers,     *|
+|* Of the form that the compiler generates: int32_t f(void *const *pointers,  *|
 |* int64_t begin, int64_t end). ProgramBuilder.h says what they are for.      *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KERNEL __attribute__((visibility("default"))) void
+#define KERNEL __attribute__((visibility("default"))) int32_t
 
 static float widen(uint16_t half) {
   uint32_t bits = (uint32_t)half << 16;
@@ -38,6 +38,7 @@ KERNEL add_bias(void *const *pointers, int64_t begin, int64_t end) {
   const float *b = pointers[1], *shift = pointers[2];
   for (int64_t i = begin; i < end; ++i)
     h[i] += b[i % kColumns] + shift[i % kColumns];
+  return 0;
 }
 
 KERNEL add_bias_bf16(void *const *pointers, int64_t begin, int64_t end) {
@@ -45,6 +46,7 @@ KERNEL add_bias_bf16(void *const *pointers, int64_t begin, int64_t end) {
   const uint16_t *b = pointers[1], *shift = pointers[2];
   for (int64_t i = begin; i < end; ++i)
     h[i] += widen(b[i % kColumns]) + widen(shift[i % kColumns]);
+  return 0;
 }
 
 /* y (rows x columns) becomes dy; labels, seed, loss. The loss is the mean over rows with label >= 0 of
@@ -54,6 +56,9 @@ KERNEL square_loss(void *const *pointers, int64_t begin, int64_t end) {
   const int64_t *labels = pointers[1];
   float seed = *(const float *)pointers[2];
   float valid = 0, loss = 0;
+  for (int64_t row = begin; row < end; ++row)
+    if (labels[row] >= 1000)
+      return 1;
   for (int64_t row = begin; row < end; ++row)
     if (labels[row] >= 0)
       valid += 1;
@@ -68,6 +73,7 @@ KERNEL square_loss(void *const *pointers, int64_t begin, int64_t end) {
       y[row * kColumns + column] = seed * 2 * difference / valid;
     }
   *(float *)pointers[3] = loss / valid;
+  return 0;
 }
 
 /* dh (rows x columns), gb += sum over rows; begin, end count columns. */
@@ -77,6 +83,7 @@ KERNEL bias_gradient(void *const *pointers, int64_t begin, int64_t end) {
   for (int64_t column = begin; column < end; ++column)
     for (int64_t row = 0; row < kRows; ++row)
       gb[column] += dh[row * kColumns + column];
+  return 0;
 }
 
 /* labels, count */
@@ -86,6 +93,7 @@ KERNEL count_labels(void *const *pointers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     count += labels[i] >= 0 ? 1 : 0;
   *(float *)pointers[1] = count;
+  return 0;
 }
 
 static void adamw(const float *g, const float *in, float *out, float *m, float *v, uint16_t *copy,
@@ -106,16 +114,19 @@ static void adamw(const float *g, const float *in, float *out, float *m, float *
 
 KERNEL adamw_f32(void *const *pointers, int64_t begin, int64_t end) {
   adamw(pointers[0], pointers[1], pointers[2], pointers[3], pointers[4], 0, pointers[5], begin, end);
+  return 0;
 }
 
 KERNEL adamw_copy(void *const *pointers, int64_t begin, int64_t end) {
   adamw(pointers[0], pointers[1], pointers[2], pointers[3], pointers[4], pointers[5], pointers[6], begin, end);
+  return 0;
 }
 
 /* Sleeps for `end` milliseconds: what the watchdog is to notice. */
 KERNEL sleep_ms(void *const *pointers, int64_t begin, int64_t end) {
   (void)pointers;
   usleep((useconds_t)((end - begin) * 1000));
+  return 0;
 }
 
 /* target[i] = i + *addend */
@@ -123,4 +134,5 @@ KERNEL iota(void *const *pointers, int64_t begin, int64_t end) {
   float *target = pointers[0];
   for (int64_t i = begin; i < end; ++i)
     target[i] = (float)i + *(const float *)pointers[1];
+  return 0;
 }

@@ -144,6 +144,7 @@ void ToyBuilder::entries() {
   EntryT &loss = add("layer1::forward_backward", 7, kActivation);
   loss.calls.push_back(gemm(0, 2, 7, kRows, kColumns, kColumns, false, false, false, weight));
   loss.calls.push_back(kernel("square_loss", kRows, {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
+  loss.calls.back()->node = "node_square";
   loss.calls.push_back(gemm(7, 2, 5, kRows, kColumns, kColumns, false, true, false, weight));
   loss.calls.push_back(gemm(0, 7, 6, kColumns, kColumns, kRows, true, false, true, ElementType::F32));
   // x, dh -> gw0, gb0

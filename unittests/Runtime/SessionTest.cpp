@@ -273,6 +273,28 @@ TEST(Session, ANonFiniteNormStopsBeforeTheUpdate) {
   EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), toyWeights(kToyWeight, 1));
 }
 
+// Kernels answer an index out of range with 1; here the loss kernel refuses labels of a thousand and more.
+TEST(Session, AnIndexOutOfRangeNamesItsNode) {
+  for (uint32_t staleness : {0u, 1u}) {
+    TemporaryFolder folder;
+    ToyOptions options = toy(2, 2, 1, staleness);
+    Running running(options, 3);
+    running.data.labels[(1 * 2 + 1) * TOY_ROWS] = 1000;
+    EXPECT_OK(running.session->start(3));
+    StepResult result;
+    EXPECT_OK(running.session->waitStep(0, result));
+    Status status = running.session->waitStep(1, result);
+    EXPECT_EQ(status.code(), Code::User);
+    EXPECT_NE(status.message().find("step 1, micro-batch 1: node 'node_square': an index is out of range"),
+              std::string::npos)
+        << status.message();
+    // The state is that after step 0.
+    Running good(options, 3);
+    EXPECT_OK(good.session->start(1));
+    EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), read(*good.session, "val_1", 0, kToyWeight));
+  }
+}
+
 TEST(Session, AStepWithoutLabelsIsAnError) {
   ToyOptions options = toy(2, 1, 2, 0, false, true);
   Running running(options, 3);
@@ -301,7 +323,7 @@ TEST(Session, AMicroBatchWithoutLabelsWeighsNothing) {
 TEST(Session, TooFewSamplesAreAnErrorBeforeTheFirstStep) {
   Running running(toy(2, 1, 2), 3);
   Status status = running.session->start(4);
-  EXPECT_NE(status.message().find("4 steps need more samples than the inputs hold: they are enough for 3"),
+  EXPECT_NE(status.message().find("4 steps of 8 samples need more than the inputs hold: they are enough for 3"),
             std::string::npos)
       << status.message();
   EXPECT_EQ(running.session->startedSteps(), 0u);
@@ -508,9 +530,23 @@ TEST(Session, TracesWhatRanWhere) {
 TEST(Failure, TheFirstErrorWins) {
   Failure failure;
   EXPECT_TRUE(failure.statusOf(1000).ok());
-  failure.report(5, userError("first"), true);
-  failure.report(3, userError("second"), false);
+  failure.report(5, userError("first"));
+  failure.report(3, userError("second"));
   EXPECT_EQ(failure.statusOf(3).message(), "first");
   EXPECT_TRUE(failure.statusOf(2).ok());
   EXPECT_TRUE(failure.consistent());
+}
+
+TEST(Failure, AnUpdateOfTheFailedStepSpoilsTheState) {
+  Failure failure;
+  EXPECT_TRUE(failure.beginUpdate(4));
+  EXPECT_TRUE(failure.beginUpdate(3));
+  failure.report(5, userError("x"));
+  EXPECT_TRUE(failure.consistent());
+  EXPECT_FALSE(failure.beginUpdate(5));
+  EXPECT_TRUE(failure.consistent());
+  Failure late;
+  EXPECT_TRUE(late.beginUpdate(5));
+  late.report(5, userError("x"));
+  EXPECT_FALSE(late.consistent());
 }

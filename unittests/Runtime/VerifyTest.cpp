@@ -137,9 +137,8 @@ const Case kCases[] = {
     // The loss, made to wait for an update of its own step, would wait for ever: updates wait for the loss.
     {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) {
        auto loss = std::move(t.ops[indexOf(t, OpKind::Loss)]);
-       t.ops.erase(t.ops.begin() + indexOf(t, OpKind::Seed) + 1, t.ops.end() - 1);
+       t.ops.erase(t.ops.begin() + indexOf(t, OpKind::Seed) + 1, t.ops.end() - 2);
        for (auto &op : t.ops) op->waits.clear();
-       t.ops.back()->block = 0;
        loss->waits = {program::Wait((uint32_t)t.ops.size() - 1, 0)};
        t.ops.push_back(std::move(loss));
      }},

@@ -13,12 +13,32 @@
 #include "mlir/Pass/Pass.h"
 #include "rondo/Dialect/Kern/Kern.h"
 
-namespace rondo {
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace rondo::conversion {
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "rondo/Conversion/Passes.h.inc"
 
-} // namespace rondo
+/// The machine that entries are lowered for.
+struct KernelOptions {
+  double flopsPerNs = 50; ///< Of products.
+  double scalarPerNs = 10;
+  double bytesPerNs = 10;
+  double latencyNs = 500;           ///< Of one call.
+  int64_t scoreBytes = int64_t(64) << 20; ///< Attention scores at once.
+};
+
+/// Phase `kernels`: every entry becomes a planned, verified kern.func with its
+/// cost.
+void buildKernelsPipeline(mlir::OpPassManager &manager,
+                          const KernelOptions &options = {});
+/// Registers it as rondo-kernels-pipeline, with the default options.
+void registerKernelsPipeline();
+
+} // namespace rondo::conversion
 
 #endif // RONDO_CONVERSION_PASSES_H

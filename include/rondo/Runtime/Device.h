@@ -86,6 +86,9 @@ struct Task {
   Event *done = nullptr;
   HostFunction host = nullptr;
   void *context = nullptr;
+  /// Launch: called, before the signal, when call `number` of the entry's launch list met an index out of range.
+  void (*failed)(void *context, const TaskCall &call, uint32_t number) = nullptr;
+  void *failedContext = nullptr;
   /// Called after the signal, with the iteration: for whoever counts completions.
   void (*completed)(void *context, uint32_t iteration) = nullptr;
   void *completedContext = nullptr;

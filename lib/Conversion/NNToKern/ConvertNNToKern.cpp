@@ -12,16 +12,16 @@
 #include "mlir/IR/Verifier.h"
 #include "rondo/Dialect/Pipe/Pipe.h"
 
-namespace rondo {
+namespace rondo::conversion {
 #define GEN_PASS_DEF_CONVERTNNTOKERN
 #include "rondo/Conversion/Passes.h.inc"
-} // namespace rondo
+} // namespace rondo::conversion
 
 using namespace mlir;
 using namespace rondo;
 
 namespace {
-struct ConvertNNToKern : rondo::impl::ConvertNNToKernBase<ConvertNNToKern> {
+struct ConvertNNToKern : rondo::conversion::impl::ConvertNNToKernBase<ConvertNNToKern> {
   using ConvertNNToKernBase::ConvertNNToKernBase;
 
   LogicalResult lower(func::FuncOp function) {

@@ -351,7 +351,7 @@ void Plan::dropUnread() {
 
 /// Producers before readers; otherwise in the order of the function's ops.
 void Plan::sort() {
-  SmallVector<unsigned> order(llvm::seq<unsigned>(0, steps.size()));
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, steps.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::pair(steps[a].position, a) < std::pair(steps[b].position, b);
   });

@@ -94,7 +94,7 @@ LogicalResult FuncOp::verify() {
     if (!memref || !memref.hasStaticShape() || !memref.getLayout().isIdentity())
       return emitOpError("argument ") << index << " is not contiguous memory of static shape: " << type;
   }
-  if (getInputs() < 0 || getInputs() > int64_t(getArgumentTypes().size()))
+  if (getInputs() > getArgumentTypes().size())
     return emitOpError("says that ") << getInputs() << " of " << getArgumentTypes().size() << " arguments are inputs";
   if (getScratch() < 0 || getScratch() % kAlignment)
     return emitOpError("scratch of ") << getScratch() << " bytes is not a multiple of " << kAlignment;
@@ -168,10 +168,11 @@ LogicalResult GemmOp::verify() {
   if (batch == 1)
     return success();
   // Matrices of C must not share elements: apart, or interleaved in rows.
-  bool apart = getStrideC() >= (m - 1) * getLdc() + n;
-  bool interleaved = getStrideC() >= n && getStrideC() * (batch - 1) + n <= getLdc();
+  int64_t stride = getStrideC(), ld = getLdc();
+  bool apart = stride >= (m - 1) * ld + n;
+  bool interleaved = stride >= n && stride * (batch - 1) + n <= ld;
   if (!apart && !interleaved)
-    return emitOpError("matrices of C overlap: stride ") << getStrideC() << ", leading dimension " << getLdc();
+    return emitOpError("matrices of C overlap: stride ") << stride << ", leading dimension " << ld;
   return success();
 }
 

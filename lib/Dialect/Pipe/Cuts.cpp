@@ -47,7 +47,7 @@ static bool isExpensive(Operation *op) {
   int64_t elements = 0;
   for (Type type : op->getResultTypes())
     elements += cast<RankedTensorType>(type).getNumElements();
-  return cast<nn::CostOp>(op).getCost().flops > 16 * elements;
+  return cast<nn::CostOp>(op).getCost().flops > 4 * elements;
 }
 
 MainOps pipe::findMainOps(func::FuncOp loss,

@@ -68,10 +68,6 @@ LogicalResult BufferOp::verify() {
   Space space = getResult().getType().getSpace();
   if (getResult().getType().getBytes() == 0)
     return emitOpError("has no bytes");
-  if ((space == Space::Device) != getDevice().has_value())
-    return emitOpError() << (getDevice() ? "names a device but is in a host space" : "is in device space but names no device");
-  if (getDevice() && *getDevice() < 0)
-    return emitOpError() << "device " << *getDevice() << " is negative";
   if (getSlot() && space != Space::Device)
     return emitOpError("belongs to a slot but is not in device space");
   if (getOffset() && (*getOffset() < 0 || *getOffset() % 256 != 0))
@@ -139,9 +135,7 @@ LogicalResult HostLaunchOp::verify() {
 
 LogicalResult ProgramOp::verifyRegions() {
   Block &body = getBody().front();
-  auto next = dyn_cast_or_null<NextOp>(body.empty() ? nullptr : &body.back());
-  if (!next)
-    return emitOpError("does not end in sched.next");
+  auto next = cast<NextOp>(body.getTerminator());
   for (BlockArgument argument : body.getArguments())
     if (!isa<EventType>(argument.getType()))
       return emitOpError("has a block argument that is not an event");
@@ -154,10 +148,7 @@ LogicalResult ProgramOp::verifyRegions() {
       bool host = timed.getLane() == Lane::Update || timed.getLane() == Lane::Staging;
       if (!host && (timed.getDevice() < 0 || timed.getDevice() >= (int32_t)getDevices()))
         return op.emitOpError() << "is on device " << timed.getDevice() << " of " << getDevices();
-    } else if (auto buffer = dyn_cast<BufferOp>(op)) {
-      if (buffer.getDevice() && *buffer.getDevice() >= getDevices())
-        return op.emitOpError() << "is on device " << *buffer.getDevice() << " of " << getDevices();
-    } else if (!isa<RotateOp, ViewOp, NextOp>(op)) {
+    } else if (!isa<BufferOp, RotateOp, ViewOp, NextOp>(op)) {
       return op.emitOpError("does not belong in a sched.program");
     }
   }

@@ -59,7 +59,6 @@ private:
     buffer.name = op.getLabel().str();
     buffer.space = (scheduling::Space)op.getResult().getType().getSpace();
     buffer.bytes = op.getResult().getType().getBytes();
-    buffer.device = op.getDevice() ? (int32_t)*op.getDevice() : -1;
     buffer.computeOnly = op.getSlot().has_value();
     buffer.slot = op.getSlot() ? (int32_t)*op.getSlot() : -1;
     buffer.offset = op.getOffset() ? (int64_t)*op.getOffset() : -1;
@@ -190,14 +189,12 @@ private:
 
   void writeBuffer(const scheduling::Buffer &buffer) {
     auto type = BufferType::get(builder.getContext(), buffer.bytes, (Space)buffer.space);
-    IntegerAttr device, slot, offset;
-    if (buffer.device >= 0)
-      device = builder.getI32IntegerAttr(buffer.device);
+    IntegerAttr slot, offset;
     if (buffer.computeOnly)
       slot = builder.getI32IntegerAttr(buffer.slot);
     if (buffer.offset >= 0)
       offset = builder.getI64IntegerAttr(buffer.offset);
-    buffers.push_back(BufferOp::create(builder, loc, type, builder.getStringAttr(buffer.name), device, slot, offset));
+    buffers.push_back(BufferOp::create(builder, loc, type, builder.getStringAttr(buffer.name), slot, offset));
   }
 
   Value writeOperand(const scheduling::Operand &operand) {

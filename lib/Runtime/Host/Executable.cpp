@@ -96,6 +96,7 @@ Status Executable::resolve(const program::Program &table) {
       call.addressCount = sizeOf(source.addresses());
       for (uint32_t i = 0; i < call.addressCount; ++i)
         addresses.push_back({source.addresses()->Get(i)->argument(), source.addresses()->Get(i)->offset()});
+      call.begin = source.begin();
       call.extent = source.extent();
       call.bytes = source.bytes();
       if (call.kind == CallKind::Kernel)
@@ -127,7 +128,7 @@ EntryScratch Executable::makeScratch() const {
   return scratch;
 }
 
-void Executable::run(uint32_t index, std::byte *const *arguments, EntryScratch &scratch) const {
+int64_t Executable::run(uint32_t index, std::byte *const *arguments, EntryScratch &scratch) const {
   const Entry &entry = entries[index];
   for (uint32_t c = 0; c < entry.callCount; ++c) {
     const Call &call = calls[entry.firstCall + c];
@@ -139,7 +140,8 @@ void Executable::run(uint32_t index, std::byte *const *arguments, EntryScratch &
     case CallKind::Kernel:
       for (uint32_t i = 0; i < call.addressCount; ++i)
         scratch.pointers[i] = address(i);
-      call.kernel(scratch.pointers.data(), 0, call.extent);
+      if (call.kernel(scratch.pointers.data(), call.begin, call.extent) != 0)
+        return c;
       break;
     case CallKind::Gemm:
       runGemm(call.gemm, address(0), address(1), address(2), scratch.gemm);
@@ -153,4 +155,5 @@ void Executable::run(uint32_t index, std::byte *const *arguments, EntryScratch &
       break;
     }
   }
+  return -1;
 }

@@ -20,7 +20,8 @@
 
 namespace rondo::runtime {
 
-using KernelFunction = void (*)(void *const *pointers, int64_t begin, int64_t end);
+/// Not 0: an index was out of range.
+using KernelFunction = int32_t (*)(void *const *pointers, int64_t begin, int64_t end);
 
 /// What one thread needs to run entries; as large as the program's largest call needs.
 struct EntryScratch {
@@ -37,7 +38,8 @@ public:
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
 
-  void run(uint32_t entry, std::byte *const *arguments, EntryScratch &scratch) const;
+  /// -1, or the number of the entry's call that met an index out of range; later calls are not run then.
+  int64_t run(uint32_t entry, std::byte *const *arguments, EntryScratch &scratch) const;
   EntryScratch makeScratch() const;
 
   KernelFunction optimizer = nullptr;         ///< See program.fbs; null if the program names none.
@@ -48,7 +50,7 @@ private:
     program::CallKind kind;
     uint32_t firstAddress = 0, addressCount = 0;
     KernelFunction kernel = nullptr;
-    int64_t extent = 0;
+    int64_t begin = 0, extent = 0;
     uint64_t bytes = 0;
     GemmShape gemm;
   };

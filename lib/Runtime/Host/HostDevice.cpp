@@ -124,7 +124,8 @@ void HostLane::perform(const TaskCall &call) {
       std::memset(call.arguments[0], 0, task.bytes);
       break;
     case TaskKind::Launch:
-      executable->run(task.entry, call.arguments, entryScratch);
+      if (int64_t number = executable->run(task.entry, call.arguments, entryScratch); number >= 0 && task.failed)
+        task.failed(task.failedContext, call, (uint32_t)number);
       break;
     case TaskKind::Host:
       task.host(task.context, call);

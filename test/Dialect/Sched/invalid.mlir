@@ -1,13 +1,6 @@
 // One case for each thing that the verifiers refuse.
 // RUN: rondo-opt %s -split-input-file -verify-diagnostics
 
-sched.program @no_end of @plan devices 1 rotation 0 period 1 {
-  // expected-error@-1 {{does not end in sched.next}}
-  %a = sched.buffer "a" : !sched.buffer<1024, pinned>
-}
-
-// -----
-
 // expected-error@+1 {{devices 2, rotation 2, period 1 do not fit together}}
 sched.program @rotation of @plan devices 2 rotation 2 period 1 {
   sched.next
@@ -39,16 +32,8 @@ sched.program @stranger of @plan devices 1 rotation 0 period 1 {
 
 // -----
 
-sched.program @device of @plan devices 1 rotation 0 period 1 {
-  // expected-error@+1 {{is on device 1 of 1}}
-  %a = sched.buffer "a" on 1 : !sched.buffer<1024, device>
-  sched.next
-}
-
-// -----
-
 sched.program @operation of @plan devices 1 rotation 0 period 1 {
-  %a = sched.buffer "a" on 0 : !sched.buffer<1024, device>
+  %a = sched.buffer "a" : !sched.buffer<1024, device>
   // expected-error@+1 {{is on device 1 of 1}}
   %0 = sched.zero "z" %a on 1 duration 1.0 <> : !sched.buffer<1024, device>
   sched.next
@@ -58,16 +43,6 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 
 // expected-error@+1 {{has no bytes}}
 %a = sched.buffer "a" : !sched.buffer<0, pinned>
-
-// -----
-
-// expected-error@+1 {{names a device but is in a host space}}
-%a = sched.buffer "a" on 0 : !sched.buffer<64, pinned>
-
-// -----
-
-// expected-error@+1 {{is in device space but names no device}}
-%a = sched.buffer "a" : !sched.buffer<64, device>
 
 // -----
 
@@ -119,14 +94,14 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 // -----
 
 %a = sched.buffer "a" : !sched.buffer<64, pinned>
-%b = sched.buffer "b" on 0 : !sched.buffer<64, device>
+%b = sched.buffer "b" : !sched.buffer<64, device>
 // expected-error@+1 {{cannot run on lane gradient_down}}
 %e = sched.upload "u" %a to %b gradient_down on 0 priority 0 duration 1.0 <> : !sched.buffer<64, pinned>, !sched.buffer<64, device>
 
 // -----
 
 %a = sched.buffer "a" : !sched.buffer<64, pinned>
-%b = sched.buffer "b" on 0 : !sched.buffer<32, device>
+%b = sched.buffer "b" : !sched.buffer<32, device>
 // expected-error@+1 {{copies 32 bytes to 64}}
 %e = sched.download "d" %b to %a activation_down on 0 priority 0 duration 1.0 <> : !sched.buffer<32, device>, !sched.buffer<64, pinned>
 
@@ -138,13 +113,13 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 
 // -----
 
-%a = sched.buffer "a" on 0 : !sched.buffer<64, device>
+%a = sched.buffer "a" : !sched.buffer<64, device>
 // expected-error@+1 {{has 1 buffers but 2 accesses}}
 %e = sched.launch "l" @b::@f(%a) [1, 1] on 0 duration 1.0 <> : !sched.buffer<64, device>
 
 // -----
 
-%a = sched.buffer "a" on 0 : !sched.buffer<64, device>
+%a = sched.buffer "a" : !sched.buffer<64, device>
 // expected-error@+1 {{access 4 is not 1 (read), 2 (written) or 3 (both)}}
 %e = sched.launch "l" @b::@f(%a) [4] on 0 duration 1.0 <> : !sched.buffer<64, device>
 
@@ -168,6 +143,6 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 
 // -----
 
-%a = sched.buffer "a" on 0 : !sched.buffer<64, device>
+%a = sched.buffer "a" : !sched.buffer<64, device>
 // expected-error@+1 {{touches device memory}}
 %e = sched.host_launch "h" loss (%a : !sched.buffer<64, device>) [1] staging duration 1.0 <>

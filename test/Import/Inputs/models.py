@@ -234,7 +234,7 @@ def hints():
             nodes,
             [],
             [value("x", FLOAT, ["n", 3])],
-            [value("loss", FLOAT, []), value("y", FLOAT, ["n", 3])],
+            [value("loss", FLOAT, []), value("unused", FLOAT, [3])],
             [value("y", FLOAT, ["n + 1", 3])],
         )
     )
@@ -383,6 +383,14 @@ def main():
     for name, function in MODELS.items():
         with open(os.path.join(folder, name + ".onnx"), "wb") as file:
             file.write(function())
+    # The same with its weights: the second matrix is the first's transpose.
+    present = os.path.join(folder, "present")
+    os.makedirs(present, exist_ok=True)
+    rows = numbers(9)
+    with open(os.path.join(present, "external_apart.onnx"), "wb") as file:
+        file.write(external_apart())
+    with open(os.path.join(present, "weights.bin"), "wb") as file:
+        file.write(pack(FLOAT, [0.0, *rows, *[rows[r * 3 + c] for c in range(3) for r in range(3)]]))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ include "rondo/Dialect/Sched/SchedTypes.td"
 
 class Sched_Op<string mnemonic, list<Trait> traits = []> : Op<Sched_Dialect, mnemonic, traits>;
 
-def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock]> {
+def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBlockImplicitTerminator<"NextOp">]> {
   let summary = "One iteration of training, repeated";
   let description = [{
     Created by `rondo-convert-pipe-to-sched` without events; `rondo-sched-insert-fences` adds them;
@@ -36,16 +36,16 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
 def Sched_BufferOp : Sched_Op<"buffer"> {
   let summary = "Declares a buffer";
   let description = [{
-    On a device: exists once on each physical device, at the same offset. `slot` is present when only that slot's compute lane
+    In device space it exists on every device, at the same offset: the device of the operation that touches it is meant. `slot` is present when only that slot's compute lane
     touches it; such buffers may share bytes with others whose lives do not overlap.
 
     ```mlir
-    %0 = sched.buffer "layers.0 parameters #0" on 1 offset 4096 : !sched.buffer<2048, device>
+    %0 = sched.buffer "layers.0 parameters #0" offset 4096 : !sched.buffer<2048, device>
     ```
   }];
-  let arguments = (ins StrAttr:$label, OptionalAttr<I32Attr>:$device, OptionalAttr<I32Attr>:$slot, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins StrAttr:$label, OptionalAttr<I32Attr>:$slot, OptionalAttr<I64Attr>:$offset);
   let results = (outs Sched_BufferType:$result);
-  let assemblyFormat = "$label (`on` $device^)? (`slot` $slot^)? (`offset` $offset^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$label (`slot` $slot^)? (`offset` $offset^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -125,6 +125,7 @@ def Sched_NextOp : Sched_Op<"next", [Terminator, HasParent<"ProgramOp">, Pure]> 
   let summary = "Passes events to the next iteration";
   let description = [{ Operand i becomes block argument i of the next iteration. }];
   let arguments = (ins Variadic<Sched_EventType>:$events);
+  let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "($events^)? attr-dict";
 }
 

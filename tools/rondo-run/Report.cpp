@@ -1,0 +1,106 @@
+//===- Report.cpp - What a run did, for people and programs ---------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Run.h"
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+using namespace rondo::run;
+using Json = nlohmann::ordered_json;
+
+static std::string bytes(uint64_t count) {
+  const char *units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = (double)count;
+  int unit = 0;
+  for (; value >= 10000 && unit < 4; ++unit)
+    value /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+  return text;
+}
+
+static std::string duration(double seconds) {
+  char text[64];
+  if (seconds < 1e-3)
+    std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+  else if (seconds < 1)
+    std::snprintf(text, sizeof text, "%.2f ms", seconds * 1e3);
+  else
+    std::snprintf(text, sizeof text, "%.2f s", seconds);
+  return text;
+}
+
+static void printText(const rondo_program_info &info, const rondo_session_report &report,
+                      const std::vector<std::pair<std::string, double>> &lanes, const std::vector<double> &losses) {
+  std::printf("%s: %llu steps of %u rounds x %u micro-batches on %u devices, staleness %u\n", info.name,
+              (unsigned long long)report.steps, info.rounds, info.micro_batches, info.devices, info.staleness);
+  if (info.plan[0])
+    std::printf("plan: %s\n", info.plan);
+  for (size_t step = 0; step < losses.size(); ++step)
+    std::printf("step %zu  loss %.9g\n", step, losses[step]);
+  if (report.steps == 0)
+    return;
+  std::printf("time: %s a step, predicted %s (%.2f x)\n", duration(report.step_seconds).c_str(),
+              duration(info.predicted_step_ns / 1e9).c_str(),
+              info.predicted_step_ns > 0 ? report.step_seconds * 1e9 / info.predicted_step_ns : 0.0);
+  if (report.tokens_per_step)
+    std::printf("speed: %.6g tokens/s\n", (double)report.tokens_per_step / report.step_seconds);
+  else
+    std::printf("speed: %.6g samples/s\n", (double)report.samples_per_step / report.step_seconds);
+  std::printf("moved in a step: %s up, %s down, %s between devices\n", bytes(report.uploaded / report.steps).c_str(),
+              bytes(report.downloaded / report.steps).c_str(), bytes(report.peer / report.steps).c_str());
+  std::printf("memory planned: %s on each device, %s pinned, %s of other host memory\n", bytes(info.device_bytes).c_str(),
+              bytes(info.pinned_bytes).c_str(), bytes(info.host_bytes).c_str());
+  std::printf("lanes, busy share of %s:\n", duration(report.seconds).c_str());
+  for (const auto &[name, busy] : lanes)
+    std::printf("  %-24s %5.1f %%\n", name.c_str(), report.seconds > 0 ? 100 * busy / report.seconds : 0.0);
+}
+
+static void printJson(const rondo_program_info &info, const rondo_session_report &report,
+                      const std::vector<std::pair<std::string, double>> &lanes, const std::vector<double> &losses) {
+  Json json;
+  json["program"] = {{"name", info.name},           {"source", info.source},
+                     {"devices", info.devices},     {"rounds", info.rounds},
+                     {"micro_batches", info.micro_batches}, {"staleness", info.staleness},
+                     {"plan", info.plan}};
+  json["steps"] = report.steps;
+  json["losses"] = losses;
+  json["seconds"] = report.seconds;
+  json["step_seconds"] = {{"measured", report.step_seconds}, {"predicted", info.predicted_step_ns / 1e9}};
+  double rate = report.step_seconds > 0 ? 1 / report.step_seconds : 0;
+  json["samples_per_second"] = (double)report.samples_per_step * rate;
+  if (report.tokens_per_step)
+    json["tokens_per_second"] = (double)report.tokens_per_step * rate;
+  json["bytes"] = {{"uploaded", report.uploaded}, {"downloaded", report.downloaded}, {"peer", report.peer},
+                   {"predicted_uploaded_per_step", info.predicted_uploaded},
+                   {"predicted_downloaded_per_step", info.predicted_downloaded}};
+  json["planned_memory"] = {{"device", info.device_bytes}, {"pinned", info.pinned_bytes}, {"host", info.host_bytes}};
+  json["lanes"] = Json::array();
+  for (const auto &[name, busy] : lanes)
+    json["lanes"].push_back({{"name", name}, {"busy_seconds", busy}});
+  std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+rondo_error *rondo::run::printReport(const Options &options, const rondo_program *program, rondo_session *session,
+                                     const std::vector<double> &losses) {
+  rondo_program_info info = RONDO_INIT(rondo_program_info);
+  rondo_session_report report = RONDO_INIT(rondo_session_report);
+  if (rondo_error *error = rondo_program_get_info(program, &info))
+    return error;
+  if (rondo_error *error = rondo_session_get_report(session, &report))
+    return error;
+  std::vector<std::pair<std::string, double>> lanes;
+  for (uint32_t i = 0; i < report.lanes; ++i) {
+    rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
+    if (rondo_error *error = rondo_session_get_lane(session, i, &lane))
+      return error;
+    lanes.emplace_back(lane.name, lane.busy_seconds);
+  }
+  (options.report == Options::Report::Json ? printJson : printText)(info, report, lanes, losses);
+  return nullptr;
+}
