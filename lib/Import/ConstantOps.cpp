@@ -1,8 +1,8 @@
 //===- ConstantOps.cpp - Import of constants and ranges -------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,9 +46,9 @@ static LogicalResult importConstant(NodeImport &n) {
   if (name == "value_float")
     return setFloats({}, attribute.f());
   if (name == "value_floats")
-    return setFloats({attribute.floats_size()},
-                     ArrayRef<float>(attribute.floats().data(),
-                                     attribute.floats_size()));
+    return setFloats(
+        {attribute.floats_size()},
+        ArrayRef<float>(attribute.floats().data(), attribute.floats_size()));
   if (name == "value_int")
     return setIntegers({}, {attribute.i()});
   if (name == "value_ints")
@@ -77,8 +77,7 @@ static LogicalResult importConstantOfShape(NodeImport &n) {
                        << " elements; it must have one";
     scalar = std::move(*tensor);
   }
-  auto type =
-      RankedTensorType::get(*shape, scalar.getType().getElementType());
+  auto type = RankedTensorType::get(*shape, scalar.getType().getElementType());
   return n.setResult(n.e.splat(type, std::move(scalar)));
 }
 
@@ -89,8 +88,8 @@ static LogicalResult importShape(NodeImport &n) {
   };
   int64_t start = clamp(n.getInt("start", 0));
   int64_t end = clamp(n.getInt("end", rank));
-  return n.setResult(n.e.integers(
-      n.shape(0).slice(start, std::max<int64_t>(0, end - start))));
+  return n.setResult(
+      n.e.integers(n.shape(0).slice(start, std::max<int64_t>(0, end - start))));
 }
 
 static LogicalResult importSize(NodeImport &n) {
@@ -145,8 +144,8 @@ static LogicalResult importRange(NodeImport &n) {
   if (count > double(maxElements))
     return n.error() << "would have " << count << " elements";
   int64_t extent = count <= 0 ? 0 : int64_t(count);
-  return n.setResult(n.e.iota(RankedTensorType::get({extent}, n.element(0)), 0,
-                              start, delta));
+  return n.setResult(
+      n.e.iota(RankedTensorType::get({extent}, n.element(0)), 0, start, delta));
 }
 
 /// Trilu: keeps one triangle. The mask is made of iotas, so that it can be
@@ -165,8 +164,7 @@ static LogicalResult importTrilu(NodeImport &n) {
   diagonal = std::clamp(diagonal, -rows, columns);
   Type i64 = Builder(n.e.getLoc().getContext()).getI64Type();
   // Row i sees columns from i + k (upper) or up to i + k (lower).
-  Value row =
-      n.e.iota(RankedTensorType::get({rows, 1}, i64), 0, diagonal);
+  Value row = n.e.iota(RankedTensorType::get({rows, 1}, i64), 0, diagonal);
   Value column = n.e.iota(RankedTensorType::get({1, columns}, i64), 1);
   auto both = n.broadcastTogether({column, row});
   if (failed(both))

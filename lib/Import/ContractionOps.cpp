@@ -1,8 +1,8 @@
 //===- ContractionOps.cpp - Import of products and attention --------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,8 @@ namespace rondo {
 static Value createMatmul(NodeImport &n, Value lhs, Value rhs,
                           bool transposeLhs = false,
                           bool transposeRhs = false) {
-  auto shape =
-      nn::getMatmulShape(Emitter::shapeOf(lhs), Emitter::shapeOf(rhs),
-                         transposeLhs, transposeRhs);
+  auto shape = nn::getMatmulShape(Emitter::shapeOf(lhs), Emitter::shapeOf(rhs),
+                                  transposeLhs, transposeRhs);
   if (!shape)
     return nullptr;
   return n.e.create<nn::MatmulOp>(
@@ -101,9 +100,9 @@ static LogicalResult importGemm(NodeImport &n) {
     return n.error() << "operands have shapes " << nn::shapeToString(n.shape(0))
                      << " and " << nn::shapeToString(n.shape(1))
                      << "; both must be matrices";
-  Value result = createMatmul(n, n.operand(0), n.operand(1),
-                              n.getInt("transA", 0) != 0,
-                              n.getInt("transB", 0) != 0);
+  Value result =
+      createMatmul(n, n.operand(0), n.operand(1), n.getInt("transA", 0) != 0,
+                   n.getInt("transB", 0) != 0);
   if (!result)
     return n.error() << "shapes " << nn::shapeToString(n.shape(0)) << " and "
                      << nn::shapeToString(n.shape(1))
@@ -222,8 +221,7 @@ static LogicalResult importAttention(NodeImport &n) {
       mask = nullptr;
   }
   if (causal && q[2] != k[2]) {
-    auto joined =
-        joinMasks(n, mask, makeUpperLeftCausalMask(n, q[2], k[2]));
+    auto joined = joinMasks(n, mask, makeUpperLeftCausalMask(n, q[2], k[2]));
     if (failed(joined))
       return failure();
     mask = *joined;
@@ -236,9 +234,9 @@ static LogicalResult importAttention(NodeImport &n) {
   Builder &builder = n.e.getBuilder();
   auto attention = n.e.create<nn::AttentionOp>(
       RankedTensorType::get(resultShape, Emitter::elementOf(query)),
-      RankedTensorType::get({q[0], q[1], q[2]},
-                            n.element(0).isF64() ? builder.getF64Type()
-                                                 : builder.getF32Type()),
+      RankedTensorType::get({q[0], q[1], q[2]}, n.element(0).isF64()
+                                                    ? builder.getF64Type()
+                                                    : builder.getF32Type()),
       query, key, value, mask, builder.getF64FloatAttr(scale),
       causal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr());
   Value result = attention.getResult();

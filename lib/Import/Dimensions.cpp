@@ -1,8 +1,8 @@
 //===- Dimensions.cpp - Symbolic dimensions -------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -126,8 +126,8 @@ static std::vector<std::string> getNames(StringRef text, bool isName) {
   StringRef rest = text;
   while (!isName && !rest.empty()) {
     rest = rest.ltrim(operators);
-    StringRef token = rest.take_while(
-        [&](char c) { return !operators.contains(c); });
+    StringRef token =
+        rest.take_while([&](char c) { return !operators.contains(c); });
     rest = rest.drop_front(token.size());
     if (!token.empty() && !llvm::isDigit(token.front()))
       insertOnce(names, token.str());
@@ -230,8 +230,7 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
     std::string flags;
     for (const std::string &name : missing)
       flags += " --dim '" + name + "=SIZE'";
-    emitError(file.getLoc()) << "symbolic dimensions "
-                             << quoteAll(missing)
+    emitError(file.getLoc()) << "symbolic dimensions " << quoteAll(missing)
                              << " have no size: add" << flags;
   }
   // A misspelt name must not go unnoticed.

@@ -1,8 +1,8 @@
 //===- ElementwiseOps.cpp - Import of elementwise ops ---------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -219,8 +219,7 @@ static LogicalResult importWhere(NodeImport &n) {
     return n.error() << "condition has element type " << n.element(0);
   if (failed(n.checkSameElements(1)))
     return failure();
-  auto all =
-      n.broadcastTogether({n.operand(0), n.operand(1), n.operand(2)});
+  auto all = n.broadcastTogether({n.operand(0), n.operand(1), n.operand(2)});
   if (failed(all))
     return failure();
   return n.setResult(

@@ -1,8 +1,8 @@
 //===- Emitter.cpp - Builds nn ops and folds what is known ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +43,7 @@ nn::HostTensor KnownValue::toDense() const {
     return values;
   nn::HostTensor dense(type);
   if (dense.isFloat())
-    std::fill(dense.floats().begin(), dense.floats().end(),
-              values.floats()[0]);
+    std::fill(dense.floats().begin(), dense.floats().end(), values.floats()[0]);
   else
     std::fill(dense.integers().begin(), dense.integers().end(),
               values.integers()[0]);
@@ -68,12 +67,10 @@ const KnownValue *Emitter::getKnown(Value value) const {
 std::optional<SmallVector<int64_t>> Emitter::getIntegers(Value value,
                                                          int64_t limit) const {
   const KnownValue *found = getKnown(value);
-  if (!found || found->values.isFloat() ||
-      found->type.getNumElements() > limit)
+  if (!found || found->values.isFloat() || found->type.getNumElements() > limit)
     return std::nullopt;
   nn::HostTensor dense = found->toDense();
-  return SmallVector<int64_t>(dense.integers().begin(),
-                              dense.integers().end());
+  return SmallVector<int64_t>(dense.integers().begin(), dense.integers().end());
 }
 
 std::optional<double> Emitter::getSplat(Value value) const {
@@ -189,16 +186,16 @@ static bool isElementwise(Operation *op) {
   return isa<nn::NegOp, nn::AbsOp, nn::ExpOp, nn::LogOp, nn::SqrtOp,
              nn::RsqrtOp, nn::ReciprocalOp, nn::TanhOp, nn::SigmoidOp,
              nn::ErfOp, nn::SinOp, nn::CosOp, nn::ReluOp, nn::NotOp,
-             nn::IsNanOp, nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp,
-             nn::PowOp, nn::MaximumOp, nn::MinimumOp, nn::AndOp, nn::OrOp,
-             nn::CompareOp, nn::SelectOp, nn::CastOp>(op);
+             nn::IsNanOp, nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::PowOp,
+             nn::MaximumOp, nn::MinimumOp, nn::AndOp, nn::OrOp, nn::CompareOp,
+             nn::SelectOp, nn::CastOp>(op);
 }
 
 /// Runs an elementwise op on scalars instead.
 static Operation *makeScalarOp(Operation *op, Block &scratch) {
   auto toScalar = [](Type type) -> Type {
-    return RankedTensorType::get(
-        {}, cast<RankedTensorType>(type).getElementType());
+    return RankedTensorType::get({},
+                                 cast<RankedTensorType>(type).getElementType());
   };
   OperationState state(op->getLoc(), op->getName());
   for (Value operand : op->getOperands())
@@ -302,8 +299,8 @@ Value Emitter::reshape(Value value, ArrayRef<int64_t> shape) {
 Value Emitter::broadcast(Value value, ArrayRef<int64_t> shape) {
   if (shapeOf(value) == shape)
     return value;
-  return create<nn::BroadcastOp>(
-      RankedTensorType::get(shape, elementOf(value)), value);
+  return create<nn::BroadcastOp>(RankedTensorType::get(shape, elementOf(value)),
+                                 value);
 }
 
 Value Emitter::transpose(Value value, ArrayRef<int64_t> permutation) {
@@ -315,9 +312,9 @@ Value Emitter::transpose(Value value, ArrayRef<int64_t> permutation) {
   }
   if (isIdentity)
     return value;
-  return create<nn::TransposeOp>(
-      RankedTensorType::get(shape, elementOf(value)), value,
-      builder.getDenseI64ArrayAttr(permutation));
+  return create<nn::TransposeOp>(RankedTensorType::get(shape, elementOf(value)),
+                                 value,
+                                 builder.getDenseI64ArrayAttr(permutation));
 }
 
 Value Emitter::cast(Value value, Type element) {
@@ -331,10 +328,9 @@ Value Emitter::slice(Value value, ArrayRef<int64_t> starts,
   if (shapeOf(value) == extents &&
       llvm::all_of(steps, [](int64_t step) { return step == 1; }))
     return value;
-  return create<nn::SliceOp>(
-      RankedTensorType::get(extents, elementOf(value)), value,
-      builder.getDenseI64ArrayAttr(starts),
-      builder.getDenseI64ArrayAttr(steps));
+  return create<nn::SliceOp>(RankedTensorType::get(extents, elementOf(value)),
+                             value, builder.getDenseI64ArrayAttr(starts),
+                             builder.getDenseI64ArrayAttr(steps));
 }
 
 Value Emitter::reduce(nn::ReduceKind kind, Value value, ArrayRef<int64_t> axes,

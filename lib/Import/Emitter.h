@@ -1,8 +1,8 @@
 //===- Emitter.h - Builds nn ops and folds what is known --------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,8 +105,8 @@ public:
   /// `axes` sorted and distinct.
   mlir::Value reduce(nn::ReduceKind kind, mlir::Value value,
                      llvm::ArrayRef<int64_t> axes, bool keepdims);
-  mlir::Value iota(mlir::RankedTensorType type, int64_t axis,
-                   int64_t start = 0, int64_t step = 1);
+  mlir::Value iota(mlir::RankedTensorType type, int64_t axis, int64_t start = 0,
+                   int64_t step = 1);
 
 private:
   void fold(mlir::Operation *op);

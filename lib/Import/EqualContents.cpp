@@ -1,8 +1,8 @@
 //===- EqualContents.cpp - Finds initializers of equal contents -----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,8 @@ static std::string getFingerprint(RankedTensorType type, StringRef bytes,
   for (int64_t i = 0; i < samples; ++i) {
     // Any fixed sequence will do; this one is Knuth's linear congruence.
     state = state * 6364136223846793005u + 1442695040888963407u;
-    int64_t row = (state >> 40) % high, column = (state >> 16 & 0xffffff) % wide;
+    int64_t row = (state >> 40) % high,
+            column = (state >> 16 & 0xffffff) % wide;
     int64_t at = transposed ? column * columns + row : row * columns + column;
     stream << getElement(bytes, at, size);
   }

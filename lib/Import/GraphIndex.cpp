@@ -1,8 +1,8 @@
 //===- GraphIndex.cpp - Who makes and who reads each value ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,8 +108,8 @@ LogicalResult GraphIndex::chooseLoss(StringRef name) {
   }
   if (!name.empty()) {
     if (!found)
-      return emitError(file.getLoc()) << "has no output '" << name
-                                      << "'; its outputs are " << all;
+      return emitError(file.getLoc())
+             << "has no output '" << name << "'; its outputs are " << all;
     lossName = name.str();
     return success();
   }
@@ -132,8 +132,8 @@ LogicalResult GraphIndex::markLive() {
 
   int lossNode = getProducer(lossName);
   if (lossNode < 0)
-    return emitError(file.getLoc()) << "no node makes the loss '" << lossName
-                                    << "'";
+    return emitError(file.getLoc())
+           << "no node makes the loss '" << lossName << "'";
   live[lossNode] = true;
   bool good = true;
   // Nodes are in topological order, so one pass backwards reaches all; an

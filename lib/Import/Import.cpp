@@ -1,8 +1,8 @@
 //===- Import.cpp - From an ONNX file to nn -------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,8 +112,8 @@ void Importer::createFunction(ArrayRef<RankedTensorType> inputTypes) {
     function.setArgAttr(argument, "nn.name",
                         builder.getStringAttr(input.name()));
     Value value = entry->getArgument(argument++);
-    value.setLoc(NameLoc::get(builder.getStringAttr(
-        input.name().empty() ? "?" : input.name())));
+    value.setLoc(NameLoc::get(
+        builder.getStringAttr(input.name().empty() ? "?" : input.name())));
     values[input.name()] = value;
   }
 }
@@ -143,12 +143,18 @@ Value Importer::readParameter(int initializer) {
   SmallVector<Attribute> copies;
   SmallVector<bool> transposedCopies;
   for (int copy : info.copies) {
-    copies.push_back(
-        builder.getStringAttr(file.getInitializers()[copy].name));
+    copies.push_back(builder.getStringAttr(file.getInitializers()[copy].name));
     transposedCopies.push_back(parameters.get(copy).isCopyTransposed);
   }
-  auto unit = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
-  symbols.insert(tensor.name);
+  auto unit = [&](bool set) {
+    return set ? builder.getUnitAttr() : UnitAttr();
+  };
+  if (!symbols.insert(tensor.name).second) {
+    emitError(loc) << "has the name of the function that Rondo makes: rename "
+                      "the initializer";
+    good = false;
+    return nullptr;
+  }
   nn::ParameterOp::create(
       builder, loc, builder.getStringAttr(tensor.name),
       TypeAttr::get(tensor.type), unit(info.isTrainable),
@@ -176,8 +182,7 @@ Value Importer::importInitializer(int initializer) {
     return nullptr;
   }
   if (info.representative != initializer) {
-    const std::string &name =
-        file.getInitializers()[info.representative].name;
+    const std::string &name = file.getInitializers()[info.representative].name;
     if (!values.contains(name)) {
       Value made = importInitializer(info.representative);
       values[name] = made;
@@ -392,8 +397,8 @@ void Importer::checkDeclared(const std::string &name, Value value) {
   if (contradictions++ > 0)
     return;
   llvm::raw_string_ostream(firstContradiction)
-      << "'" << name << "' is declared as "
-      << getDataTypeName(type.elem_type()) << text << ", but is " << inferred;
+      << "'" << name << "' is declared as " << getDataTypeName(type.elem_type())
+      << text << ", but is " << inferred;
 }
 
 void Importer::reportContradictions() {

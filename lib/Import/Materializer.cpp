@@ -1,16 +1,16 @@
 //===- Materializer.cpp - Turns known values into constants ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
 #include "Materializer.h"
 
 #include "TensorData.h"
-#include "rondo/Dialect/NN/Utils.h"
 #include "mlir/IR/IRMapping.h"
+#include "rondo/Dialect/NN/Utils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -144,13 +144,13 @@ Value Materializer::readInitializer(Value value, OpBuilder &builder) {
     symbol = makeSymbol(tensor.name);
     OpBuilder top = OpBuilder::atBlockEnd(module.getBody());
     top.setInsertionPoint(value.getDefiningOp()->getParentOp());
-    nn::ParameterOp::create(
-        top, loc, top.getStringAttr(symbol), TypeAttr::get(tensor.type),
-        UnitAttr(),
-        nn::StoredAttr::get(module.getContext(), *tensor.location,
-                            tensor.offset, tensor.length),
-        ElementsAttr(), StringAttr(), UnitAttr(), ArrayAttr(),
-                            DenseBoolArrayAttr());
+    nn::ParameterOp::create(top, loc, top.getStringAttr(symbol),
+                            TypeAttr::get(tensor.type), UnitAttr(),
+                            nn::StoredAttr::get(module.getContext(),
+                                                *tensor.location, tensor.offset,
+                                                tensor.length),
+                            ElementsAttr(), StringAttr(), UnitAttr(),
+                            ArrayAttr(), DenseBoolArrayAttr());
   }
   return nn::ReadOp::create(builder, loc, tensor.type, symbol);
 }
@@ -163,11 +163,10 @@ Value Materializer::readTable(Location loc, DenseElementsAttr values,
     symbol = makeSymbol(nn::getNodeName(loc));
     OpBuilder top = OpBuilder::atBlockEnd(module.getBody());
     top.setInsertionPoint(builder.getInsertionBlock()->getParentOp());
-    nn::ParameterOp::create(top, loc, top.getStringAttr(symbol),
-                            TypeAttr::get(values.getType()), UnitAttr(),
-                            nn::StoredAttr(), cast<ElementsAttr>(values),
-                            StringAttr(), UnitAttr(), ArrayAttr(),
-                            DenseBoolArrayAttr());
+    nn::ParameterOp::create(
+        top, loc, top.getStringAttr(symbol), TypeAttr::get(values.getType()),
+        UnitAttr(), nn::StoredAttr(), cast<ElementsAttr>(values), StringAttr(),
+        UnitAttr(), ArrayAttr(), DenseBoolArrayAttr());
   }
   return nn::ReadOp::create(builder, loc, values.getType(), symbol);
 }
@@ -202,9 +201,8 @@ FailureOr<DenseElementsAttr> Materializer::evaluateTable(Value value) {
     arguments.push_back(decodeRaw(tensor.type, file.getBytes(tensor)));
   }
   SmallVector<Operation *> ordered = slice.takeVector();
-  llvm::sort(ordered, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(ordered,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   OpBuilder builder(value.getContext());
   builder.setInsertionPointToEnd(&block);
   for (Operation *op : ordered)

@@ -1,8 +1,8 @@
 //===- ModelFile.cpp - An ONNX file and its weights' places ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -173,8 +173,7 @@ LogicalResult ModelFile::checkVersions() {
                           << ": export with opset_version=20 or convert it "
                              "with onnx.version_converter";
   if (model.graph().sparse_initializer_size() != 0)
-    return emitError(loc) << "has "
-                          << model.graph().sparse_initializer_size()
+    return emitError(loc) << "has " << model.graph().sparse_initializer_size()
                           << " sparse initializers, which are not supported";
   if (model.training_info_size() != 0)
     emitRemark(loc) << "has training_info, which is ignored: Rondo derives "
@@ -224,6 +223,11 @@ LogicalResult ModelFile::collectInitializers() {
     }
     initializers.push_back(std::move(initializer));
   }
+  if (path == "-" && llvm::any_of(initializers, [](const Initializer &tensor) {
+        return tensor.location == "";
+      }))
+    emitWarning(loc) << "holds weights, which cannot be read again at run "
+                        "time: name the file instead of standard input";
   for (auto &[location, file] : externalFiles)
     if (!file)
       emitRemark(loc) << "weights file '" << location
@@ -259,16 +263,16 @@ LogicalResult ModelFile::locateExternal(Initializer &initializer) {
       number = &initializer.offset;
     else if (entry.key() == "length")
       number = &length.emplace(0);
-    if (number && (StringRef(entry.value()).getAsInteger(10, *number) ||
-                   *number < 0))
+    if (number &&
+        (StringRef(entry.value()).getAsInteger(10, *number) || *number < 0))
       return emitError(at) << "has external data with " << entry.key() << " '"
                            << entry.value()
                            << "', which is not a non-negative decimal number";
   }
   if (StringRef reason = refuseLocation(location); !reason.empty())
-    return emitError(at)
-           << "has external data in '" << location << "', which " << reason
-           << ": weight files are named relative to the model";
+    return emitError(at) << "has external data in '" << location << "', which "
+                         << reason
+                         << ": weight files are named relative to the model";
   initializer.location = location;
   if (length)
     initializer.length = *length;
@@ -284,8 +288,8 @@ LogicalResult ModelFile::locateExternal(Initializer &initializer) {
     return emitError(at) << "ends at byte "
                          << uint64_t(initializer.offset) +
                                 uint64_t(initializer.length)
-                         << " of '" << location << "', which has only "
-                         << size << " bytes";
+                         << " of '" << location << "', which has only " << size
+                         << " bytes";
   return success();
 }
 

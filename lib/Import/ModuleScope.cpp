@@ -1,8 +1,8 @@
 //===- ModuleScope.cpp - What exporters tell of the source model ----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -89,7 +89,8 @@ ProgramSignature getProgramSignature(const onnx::GraphProto &graph) {
         continue;
       if (kind == "BUFFER")
         signature.buffers.insert(target);
-      else if (kind == "PARAMETER" && signature.parameterSet.insert(target).second)
+      else if (kind == "PARAMETER" &&
+               signature.parameterSet.insert(target).second)
         signature.parameters.push_back(target);
     }
   }

@@ -1,8 +1,8 @@
 //===- MovementOps.cpp - Import of ops that move elements -----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -299,16 +299,15 @@ static LogicalResult importPad(NodeImport &n) {
     if (!known || !known->isSplat || n.element(2) != n.element(0))
       return n.error() << "the padding value must be a known scalar of the "
                           "operand's type";
-    attribute = n.isFloat(0)
-                    ? TypedAttr(builder.getFloatAttr(
-                          n.element(0), known->values.floats()[0]))
-                    : TypedAttr(builder.getIntegerAttr(
-                          n.element(0), known->values.integers()[0]));
+    attribute = n.isFloat(0) ? TypedAttr(builder.getFloatAttr(
+                                   n.element(0), known->values.floats()[0]))
+                             : TypedAttr(builder.getIntegerAttr(
+                                   n.element(0), known->values.integers()[0]));
   }
-  auto padded = n.e.create<nn::PadOp>(
-      RankedTensorType::get(shape, n.element(0)), value,
-      builder.getDenseI64ArrayAttr(low), builder.getDenseI64ArrayAttr(high),
-      attribute);
+  auto padded =
+      n.e.create<nn::PadOp>(RankedTensorType::get(shape, n.element(0)), value,
+                            builder.getDenseI64ArrayAttr(low),
+                            builder.getDenseI64ArrayAttr(high), attribute);
   return n.setResult(padded.getResult());
 }
 

@@ -1,8 +1,8 @@
 //===- NodeImport.cpp - One ONNX node being imported ----------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,8 +85,7 @@ LogicalResult NodeImport::unsupported(const Twine &reason) {
   return failure();
 }
 
-FailureOr<int64_t> NodeImport::normalizeAxis(int64_t axis,
-                                             int64_t rank) const {
+FailureOr<int64_t> NodeImport::normalizeAxis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank)
     return error() << "axis " << axis << " is out of range for rank " << rank;
   return axis < 0 ? axis + rank : axis;
@@ -120,8 +119,7 @@ LogicalResult NodeImport::checkSameElements(int from) const {
       continue;
     if (first && element(i) != first)
       return error() << "operands have different element types: " << first
-                     << " and " << element(i) << " (" << proto.input(i)
-                     << ")";
+                     << " and " << element(i) << " (" << proto.input(i) << ")";
     first = element(i);
   }
   return success();
@@ -146,8 +144,7 @@ NodeImport::broadcastTogether(ArrayRef<Value> values) {
   return result;
 }
 
-FailureOr<Value> NodeImport::broadcastTo(Value value,
-                                         ArrayRef<int64_t> shape) {
+FailureOr<Value> NodeImport::broadcastTo(Value value, ArrayRef<int64_t> shape) {
   if (failed(checkShape(shape)))
     return failure();
   if (!nn::isBroadcastableTo(Emitter::shapeOf(value), shape))

@@ -1,8 +1,8 @@
 //===- NodeImport.h - One ONNX node being imported --------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,8 +77,7 @@ public:
   int64_t getInt(llvm::StringRef name, int64_t fallback) const;
   double getFloat(llvm::StringRef name, double fallback) const;
   std::string getString(llvm::StringRef name, llvm::StringRef fallback) const;
-  std::optional<llvm::SmallVector<int64_t>>
-  getInts(llvm::StringRef name) const;
+  std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name) const;
   /// Axes from operand `i` (newer opsets) or the attribute `axes`, as written.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> getAxes(int i);
 

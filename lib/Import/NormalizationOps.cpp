@@ -1,8 +1,8 @@
 //===- NormalizationOps.cpp - Import of normalisations --------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,8 +75,8 @@ static LogicalResult importLayerNorm(NodeImport &n) {
     return failure();
   SmallVector<int64_t> shape(Emitter::shapeOf(*joined));
   int64_t last = shape.size() - 1;
-  Type wide = n.element(0).isF64() ? n.element(0)
-                                   : Type(n.e.getBuilder().getF32Type());
+  Type wide =
+      n.element(0).isF64() ? n.element(0) : Type(n.e.getBuilder().getF32Type());
   Value x = n.e.cast(*joined, wide);
   Value mean = n.e.reduce(nn::ReduceKind::Mean, x, {last}, true);
   Value centred = n.e.create<nn::SubOp>(x, n.e.broadcast(mean, shape));
@@ -85,8 +85,7 @@ static LogicalResult importLayerNorm(NodeImport &n) {
   Value epsilon = n.e.splatLike(variance, n.getFloat("epsilon", 1e-5f));
   Value shifted = n.e.create<nn::AddOp>(variance, epsilon);
   Value inverse = n.e.create<nn::RsqrtOp>(shifted.getType(), shifted);
-  Value result =
-      n.e.create<nn::MulOp>(centred, n.e.broadcast(inverse, shape));
+  Value result = n.e.create<nn::MulOp>(centred, n.e.broadcast(inverse, shape));
   result = n.e.cast(result, n.element(0));
   for (int i : {1, 2}) {
     if (!n.operand(i))

@@ -1,8 +1,8 @@
 //===- Parameters.cpp - What is a parameter, and what trains --------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,7 @@ static bool isDotted(StringRef name) {
 }
 
 Parameters::Parameters(ModelFile &file, const GraphIndex &index)
-    : file(file), index(index),
-      signature(getProgramSignature(file.getGraph())),
+    : file(file), index(index), signature(getProgramSignature(file.getGraph())),
       infos(file.getInitializers().size()),
       roleConsumers(file.getInitializers().size()) {}
 
@@ -139,8 +138,7 @@ Parameters::findConsumers(int initializer) const {
       }
       for (const std::string &output : node.output())
         if (!output.empty())
-          work.push_back({output,
-                          reached.isTransposed != (type == "Transpose"),
+          work.push_back({output, reached.isTransposed != (type == "Transpose"),
                           reached.isGathered || gathers});
     }
   }
@@ -161,25 +159,28 @@ ParameterRole Parameters::getRole(int initializer,
 
   if (type == "MatMul" || type == "Gemm") {
     if (operand == 2)
-      return ParameterRole::Bias;
+      return isActivation(node, 0) || isActivation(node, 1)
+                 ? ParameterRole::Bias
+                 : ParameterRole::None;
     return isActivation(node, 1 - operand) ? ParameterRole::Weight
                                            : ParameterRole::None;
   }
   if (type == "Conv" || type == "ConvTranspose") {
-    if (operand == 0)
+    if (operand == 0 || !isActivation(node, 0))
       return ParameterRole::None;
     return operand == 1 ? ParameterRole::Weight : ParameterRole::Bias;
   }
   if (type.ends_with("Normalization")) {
     // Operands 3 and 4 of BatchNormalization are running statistics.
+    if (!isActivation(node, 0))
+      return ParameterRole::None;
     if (operand == 1)
       return ParameterRole::NormScale;
     return operand == 2 ? ParameterRole::NormBias : ParameterRole::None;
   }
   if (type == "Gather")
-    return operand == 0 && tensor.type.getRank() >= 2
-               ? ParameterRole::Embedding
-               : ParameterRole::None;
+    return operand == 0 && tensor.type.getRank() >= 2 ? ParameterRole::Embedding
+                                                      : ParameterRole::None;
   bool isSum = type == "Add" || type == "Sub";
   bool isProduct = type == "Mul" || type == "Div";
   if (isSum || isProduct) {
@@ -250,8 +251,8 @@ LogicalResult Parameters::chooseTrainable(const ImportOptions &options) {
     return failure();
   std::vector<bool> trainUsed(train->size()), freezeUsed(freeze->size());
   // Every pattern is tried on every name, so that useless ones are found.
-  auto matches = [](std::vector<llvm::Regex> &patterns,
-                    std::vector<bool> &used, ArrayRef<StringRef> names) {
+  auto matches = [](std::vector<llvm::Regex> &patterns, std::vector<bool> &used,
+                    ArrayRef<StringRef> names) {
     bool any = false;
     for (size_t i = 0; i < patterns.size(); ++i)
       for (StringRef name : names)
@@ -319,7 +320,8 @@ void Parameters::mergeEqual() {
   SmallVector<int> order;
   for (bool dotted : {true, false})
     for (size_t i = 0; i < infos.size(); ++i)
-      if (infos[i].isParameter && file.getInitializers()[i].type.getRank() > 1 &&
+      if (infos[i].isParameter &&
+          file.getInitializers()[i].type.getRank() > 1 &&
           isDotted(file.getInitializers()[i].name) == dotted)
         order.push_back(i);
   EqualContents contents(file);

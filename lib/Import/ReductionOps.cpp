@@ -1,8 +1,8 @@
 //===- ReductionOps.cpp - Import of reductions and softmax ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,8 +65,8 @@ static LogicalResult importReduce(NodeImport &n) {
 }
 
 /// Calls `build` with the axis moved to the end, and moves it back.
-static LogicalResult
-alongLastAxis(NodeImport &n, llvm::function_ref<Value(Value)> build) {
+static LogicalResult alongLastAxis(NodeImport &n,
+                                   llvm::function_ref<Value(Value)> build) {
   if (!n.isFloat(0))
     return n.error() << "operand has type " << n.operand(0).getType();
   auto axis = n.normalizeAxis(n.getInt("axis", -1), n.rank(0));

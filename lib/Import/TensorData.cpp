@@ -1,8 +1,8 @@
 //===- TensorData.cpp - ONNX tensors as nn types and values ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -126,10 +126,9 @@ nn::HostTensor decodeRaw(RankedTensorType type, StringRef bytes) {
 
 /// Copies typed data, which has one entry an element.
 template <typename Field, typename Convert>
-static FailureOr<nn::HostTensor> decodeTyped(const Field &field,
-                                             RankedTensorType type,
-                                             StringRef fieldName, Location loc,
-                                             Convert convert) {
+static FailureOr<nn::HostTensor>
+decodeTyped(const Field &field, RankedTensorType type, StringRef fieldName,
+            Location loc, Convert convert) {
   // Before anything of the claimed size is allocated.
   if (field.size() != type.getNumElements())
     return emitError(loc) << "has " << field.size() << " elements in "
@@ -156,9 +155,9 @@ FailureOr<nn::HostTensor> decodeTensor(const onnx::TensorProto &tensor,
   if (tensor.has_raw_data()) {
     int64_t expected = getRawBytes(*type);
     if (int64_t(tensor.raw_data().size()) != expected)
-      return emitError(loc) << "has " << tensor.raw_data().size()
-                            << " bytes of data; its type and shape ask for "
-                            << expected;
+      return emitError(loc)
+             << "has " << tensor.raw_data().size()
+             << " bytes of data; its type and shape ask for " << expected;
     return decodeRaw(*type, tensor.raw_data());
   }
   Type element = type->getElementType();

@@ -25,10 +25,12 @@ static void raise(OpPassManager &manager, const Config &) {
 
 static void layers(OpPassManager &manager, const Config &) {
   manager.addPass(pipe::createPipeOutlineLayers());
+  manager.addPass(pipe::createPipeVerifyPhase({"layers"}));
 }
 
 static void grad(OpPassManager &manager, const Config &) {
   manager.addPass(pipe::createPipeDifferentiateBodies());
+  manager.addPass(pipe::createPipeVerifyPhase({"grad"}));
 }
 
 static void kernels(OpPassManager &manager, const Config &config) {

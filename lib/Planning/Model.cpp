@@ -227,6 +227,8 @@ private:
       return success(); // A loss without labels weighs its micro-batches equally.
     model().countLabels = true;
     model().countEntry = (*chain.getLabels() + "::" + pipe::getEntryName({pipe::EntryKind::Count})).str();
+    auto labels = symbols.lookup<pipe::BodyOp>(*chain.getLabels());
+    model().countScratchBytes = labels ? costOf(labels, {pipe::EntryKind::Count}).scratchBytes : 0;
     for (int64_t input : chain.getLabelInputs().value_or(ArrayRef<int64_t>()))
       model().countInputs.push_back(input);
     return success();

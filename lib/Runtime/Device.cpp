@@ -21,6 +21,7 @@ int64_t rondo::runtime::now() {
 }
 
 void Event::signal(uint32_t value) {
+  std::atomic<uint32_t> &counter = counters[value % 2];
   uint32_t before = counter.load(std::memory_order_relaxed);
   // Once released it stays so.
   while (before < value && !counter.compare_exchange_weak(before, value, std::memory_order_release,
@@ -30,11 +31,14 @@ void Event::signal(uint32_t value) {
 }
 
 void Event::release() {
-  counter.fetch_or(kReleased, std::memory_order_release);
-  counter.notify_all();
+  for (std::atomic<uint32_t> &counter : counters) {
+    counter.fetch_or(kReleased, std::memory_order_release);
+    counter.notify_all();
+  }
 }
 
 void Event::wait(uint32_t value) const {
+  const std::atomic<uint32_t> &counter = turn(value);
   for (uint32_t seen; (seen = counter.load(std::memory_order_acquire)) < value;)
     counter.wait(seen, std::memory_order_acquire);
 }

@@ -1,14 +1,16 @@
 //===- FenceVerifier.cpp - Proves that a schedule has no race -------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Shares no code with the solver. Two periods are unrolled on physical devices. Conflicting accesses come from the bytes that
-// operands cover: in their arenas once offsets are known, else in their buffers. Whether one op completes before another starts is
-// answered by a sweep backwards through the issue order, which carries for each op the earliest position on every lane that
+// Shares no code with the solver. Two periods are unrolled on physical devices.
+// Conflicting accesses come from the bytes that operands cover: in their arenas
+// once offsets are known, else in their buffers. Whether one op completes
+// before another starts is answered by a sweep backwards through the issue
+// order, which carries for each op the earliest position on every lane that
 // starts after it.
 //
 //===----------------------------------------------------------------------===//
@@ -29,13 +31,16 @@ constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 struct Extent {
   uint64_t begin = 0, end = 0;
-  bool overlaps(const Extent &other) const { return begin < other.end && other.begin < end; }
+  bool overlaps(const Extent &other) const {
+    return begin < other.end && other.begin < end;
+  }
 };
 
 class FenceVerifier {
 public:
   explicit FenceVerifier(const Schedule &schedule)
-      : schedule(schedule), ops((uint32_t)schedule.ops.size()), iterations(2 * schedule.period),
+      : schedule(schedule), ops((uint32_t)schedule.ops.size()),
+        iterations(2 * schedule.period),
         lanes(schedule.devices * kDeviceLanes + kHostLanes) {}
   Outcome run();
 
@@ -43,7 +48,8 @@ private:
   enum class Question : uint8_t { Race, Redundant };
   struct Query {
     Node earlier, later;
-    uint32_t subject; ///< Race: the buffer. Redundant: the wait in its iteration.
+    uint32_t
+        subject; ///< Race: the buffer. Redundant: the wait in its iteration.
     Question question;
   };
 
@@ -55,22 +61,29 @@ private:
   void answer(const Query &query, bool ordered);
   bool conflict(Node a, Node b) const;
 
-  /// Where an arena's bytes lie among all: spaces and devices one after the other.
+  /// Where an arena's bytes lie among all: spaces and devices one after the
+  /// other.
   uint64_t arenaBase(Space space, const Op &op, uint64_t iteration) const {
     if (space == Space::Device)
-      return (2 + (uint64_t)schedule.physicalDevice(op.device, iteration)) * arenaStride;
+      return (2 + (uint64_t)schedule.physicalDevice(op.device, iteration)) *
+             arenaStride;
     return space == Space::Pinned ? 0 : arenaStride;
   }
-  Extent extent(const Op &op, const Operand &operand, uint64_t iteration, uint32_t &buffer) const {
-    buffer = operand.buffers[(iteration + operand.phase) % operand.buffers.size()];
-    uint64_t begin = arenaBase(schedule.buffers[buffer].space, op, iteration) + address[buffer] + operand.offset;
+  Extent extent(const Op &op, const Operand &operand, uint64_t iteration,
+                uint32_t &buffer) const {
+    buffer =
+        operand.buffers[(iteration + operand.phase) % operand.buffers.size()];
+    uint64_t begin = arenaBase(schedule.buffers[buffer].space, op, iteration) +
+                     address[buffer] + operand.offset;
     return {begin, begin + operand.bytes};
   }
   uint32_t laneOf(Node node) const {
     const Op &op = schedule.ops[node % ops];
     if (op.device < 0)
-      return schedule.devices * kDeviceLanes + (op.lane == LaneKind::Staging ? 1 : 0);
-    return schedule.physicalDevice(op.device, node / ops) * kDeviceLanes + (uint32_t)op.lane;
+      return schedule.devices * kDeviceLanes +
+             (op.lane == LaneKind::Staging ? 1 : 0);
+    return schedule.physicalDevice(op.device, node / ops) * kDeviceLanes +
+           (uint32_t)op.lane;
   }
   std::string describe(Node node) const;
 
@@ -79,13 +92,15 @@ private:
   uint32_t iterations;
   uint32_t lanes;
   uint64_t arenaStride = 0;
-  std::vector<uint64_t> address;    ///< Of each buffer in its arena.
-  std::vector<bool> tracked;        ///< Buffers whose accesses the compute lane does not order anyway.
-  std::vector<uint32_t> position;   ///< Of each node on its lane.
-  std::vector<Node> before;         ///< On its lane, or kNever.
+  std::vector<uint64_t> address; ///< Of each buffer in its arena.
+  std::vector<bool> tracked; ///< Buffers whose accesses the compute lane does
+                             ///< not order anyway.
+  std::vector<uint32_t> position; ///< Of each node on its lane.
+  std::vector<Node> before;       ///< On its lane, or kNever.
   std::vector<Query> queries;
-  std::vector<uint32_t> firstWait;  ///< Running number of each op's first wait.
-  std::vector<bool> implied;        ///< By wait, iteration of the second period: do others imply it?
+  std::vector<uint32_t> firstWait; ///< Running number of each op's first wait.
+  std::vector<bool>
+      implied; ///< By wait, iteration of the second period: do others imply it?
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> reported;
   std::vector<std::string> messages;
 };
@@ -120,7 +135,8 @@ void FenceVerifier::layOut() {
       others.push_back({address[b], address[b] + schedule.buffers[b].bytes});
   }
   // Compute-only bytes need a look only where something else uses them too.
-  std::sort(others.begin(), others.end(), [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
+  std::sort(others.begin(), others.end(),
+            [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
   std::vector<uint64_t> reach; // the furthest end so far
   for (const Extent &other : others)
     reach.push_back(std::max(reach.empty() ? 0 : reach.back(), other.end));
@@ -128,9 +144,11 @@ void FenceVerifier::layOut() {
     if (tracked[b])
       continue;
     Extent own{address[b], address[b] + schedule.buffers[b].bytes};
-    auto after = std::lower_bound(others.begin(), others.end(), own.end,
-                                  [](const Extent &other, uint64_t at) { return other.begin < at; });
-    tracked[b] = after != others.begin() && reach[(size_t)(after - others.begin()) - 1] > own.begin;
+    auto after = std::lower_bound(
+        others.begin(), others.end(), own.end,
+        [](const Extent &other, uint64_t at) { return other.begin < at; });
+    tracked[b] = after != others.begin() &&
+                 reach[(size_t)(after - others.begin()) - 1] > own.begin;
   }
 }
 
@@ -172,7 +190,8 @@ void FenceVerifier::collectConflicts() {
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   }
   auto atom = [&](uint64_t at) {
-    return (size_t)(std::lower_bound(ends.begin(), ends.end(), at) - ends.begin());
+    return (size_t)(std::lower_bound(ends.begin(), ends.end(), at) -
+                    ends.begin());
   };
   struct History {
     Node writer = kNever;
@@ -188,7 +207,8 @@ void FenceVerifier::collectConflicts() {
     // All of an op's reads come before its writes.
     for (bool writes : {false, true})
       for (const Operand &operand : op.operands) {
-        if (((uint8_t)operand.access & (uint8_t)(writes ? Access::Write : Access::Read)) == 0)
+        if (((uint8_t)operand.access &
+             (uint8_t)(writes ? Access::Write : Access::Read)) == 0)
           continue;
         Extent bytes = extent(op, operand, iteration, buffer);
         if (!tracked[buffer])
@@ -206,8 +226,9 @@ void FenceVerifier::collectConflicts() {
             continue;
           }
           // A later read on a lane speaks for the earlier ones.
-          auto same = std::find_if(now.readers.begin(), now.readers.end(),
-                                   [&](Node reader) { return laneOf(reader) == lane; });
+          auto same =
+              std::find_if(now.readers.begin(), now.readers.end(),
+                           [&](Node reader) { return laneOf(reader) == lane; });
           if (same == now.readers.end())
             now.readers.push_back(node);
           else
@@ -221,7 +242,8 @@ void FenceVerifier::collectConflicts() {
         continue;
       bool direct = false;
       for (const Wait &wait : op.waits)
-        direct |= wait.distance <= iteration && (iteration - wait.distance) * ops + wait.op == other;
+        direct |= wait.distance <= iteration &&
+                  (iteration - wait.distance) * ops + wait.op == other;
       if (!direct)
         queries.push_back({other, node, earlier[e].second, Question::Race});
     }
@@ -252,8 +274,11 @@ void FenceVerifier::collectWaitQueries() {
           continue;
         Node node = t * ops + i, target = (t - wait.distance) * ops + wait.op;
         useful = useful || conflict(target, node);
-        uint32_t subject = (firstWait[i] + (uint32_t)w) * schedule.period + (t - schedule.period);
-        auto ask = [&](Node other) { queries.push_back({target, other, subject, Question::Redundant}); };
+        uint32_t subject = (firstWait[i] + (uint32_t)w) * schedule.period +
+                           (t - schedule.period);
+        auto ask = [&](Node other) {
+          queries.push_back({target, other, subject, Question::Redundant});
+        };
         if (before[node] != kNever)
           ask(before[node]);
         for (size_t v = 0; v < op.waits.size(); ++v)
@@ -261,30 +286,41 @@ void FenceVerifier::collectWaitQueries() {
             ask((t - op.waits[v].distance) * ops + op.waits[v].op);
       }
       if (!useful)
-        messages.push_back(describe(i) + " waits for " + describe(wait.op) + ", " + std::to_string(wait.distance) +
-                           " iterations before, but the two touch nothing in common that one of them writes");
+        messages.push_back(describe(i) + " waits for " + describe(wait.op) +
+                           ", " + std::to_string(wait.distance) +
+                           " iterations before, but the two touch nothing in "
+                           "common that one of them writes");
     }
   }
 }
 
 void FenceVerifier::answer(const Query &query, bool ordered) {
   if (query.question == Question::Redundant) {
-    implied[query.subject] = implied[query.subject] || ordered || query.earlier == query.later;
+    implied[query.subject] =
+        implied[query.subject] || ordered || query.earlier == query.later;
     return;
   }
   uint32_t distance = query.later / ops - query.earlier / ops;
-  if (ordered || !reported.insert({query.later % ops, query.earlier % ops, distance}).second)
+  if (ordered ||
+      !reported.insert({query.later % ops, query.earlier % ops, distance})
+           .second)
     return;
-  messages.push_back("nothing orders " + describe(query.later) + " after " + describe(query.earlier) +
-                     (distance ? ", " + std::to_string(distance) + " iterations before" : " of the same iteration") +
-                     ", yet both touch '" + schedule.buffers[query.subject].name + "' and one of them writes it");
+  messages.push_back(
+      "nothing orders " + describe(query.later) + " after " +
+      describe(query.earlier) +
+      (distance ? ", " + std::to_string(distance) + " iterations before"
+                : " of the same iteration") +
+      ", yet both touch '" + schedule.buffers[query.subject].name +
+      "' and one of them writes it");
 }
 
 void FenceVerifier::sweep() {
   std::sort(queries.begin(), queries.end(), [](const Query &a, const Query &b) {
-    return std::tie(a.earlier, a.later, a.subject) > std::tie(b.earlier, b.later, b.subject);
+    return std::tie(a.earlier, a.later, a.subject) >
+           std::tie(b.earlier, b.later, b.subject);
   });
-  // By op still to come in the sweep: the earliest position on each lane that starts after it.
+  // By op still to come in the sweep: the earliest position on each lane that
+  // starts after it.
   size_t nodes = (size_t)iterations * ops;
   std::vector<uint32_t> row(nodes, kNever), freeRows, storage;
   auto rowOf = [&](Node node) {
@@ -305,7 +341,8 @@ void FenceVerifier::sweep() {
     uint32_t own = rowOf(node), lane = laneOf(node);
     for (; next < queries.size() && queries[next].earlier == node; ++next) {
       Node later = queries[next].later;
-      answer(queries[next], storage[(size_t)own * lanes + laneOf(later)] <= position[later]);
+      answer(queries[next],
+             storage[(size_t)own * lanes + laneOf(later)] <= position[later]);
     }
     auto push = [&](Node target) {
       uint32_t other = rowOf(target);
@@ -326,8 +363,10 @@ void FenceVerifier::sweep() {
 
 Outcome FenceVerifier::run() {
   if ((uint64_t)iterations * ops >= kNever)
-    return Outcome::failure("a schedule of " + std::to_string(ops) + " operations that repeats after " +
-                            std::to_string(schedule.period) + " iterations is too large to verify");
+    return Outcome::failure("a schedule of " + std::to_string(ops) +
+                            " operations that repeats after " +
+                            std::to_string(schedule.period) +
+                            " iterations is too large to verify");
   layOut();
   number();
   collectConflicts();
@@ -336,10 +375,14 @@ Outcome FenceVerifier::run() {
   for (uint32_t i = 0; i < ops; ++i)
     for (size_t w = 0; w < schedule.ops[i].waits.size(); ++w) {
       const Wait &wait = schedule.ops[i].waits[w];
-      auto begin = implied.begin() + (ptrdiff_t)((size_t)(firstWait[i] + w) * schedule.period);
-      if (std::all_of(begin, begin + schedule.period, [](bool needless) { return needless; }))
-        messages.push_back(describe(i) + " waits for " + describe(wait.op) + ", " + std::to_string(wait.distance) +
-                           " iterations before, which its lane or its other waits imply already");
+      auto begin = implied.begin() +
+                   (ptrdiff_t)((size_t)(firstWait[i] + w) * schedule.period);
+      if (std::all_of(begin, begin + schedule.period,
+                      [](bool needless) { return needless; }))
+        messages.push_back(describe(i) + " waits for " + describe(wait.op) +
+                           ", " + std::to_string(wait.distance) +
+                           " iterations before, which its lane or its other "
+                           "waits imply already");
     }
   Outcome outcome;
   outcome.ok = messages.empty();

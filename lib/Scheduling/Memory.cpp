@@ -1,14 +1,15 @@
 //===- Memory.cpp - Offsets of every buffer -------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A device's arena holds its pools one after the other, then one region that its slots share: only the compute lane works there,
-// so slots and micro-batches use the same bytes in turn without a wait. Within a slot's micro-batch, values are packed by the
-// launches between which they live.
+// A device's arena holds its pools one after the other, then one region that
+// its slots share: only the compute lane works there, so slots and
+// micro-batches use the same bytes in turn without a wait. Within a slot's
+// micro-batch, values are packed by the launches between which they live.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,8 @@ using namespace rondo::scheduling::detail;
 
 namespace {
 
-/// Of a compute-only buffer: the launches of a micro-batch (counted within the slot) that touch it first and last.
+/// Of a compute-only buffer: the launches of a micro-batch (counted within the
+/// slot) that touch it first and last.
 struct Life {
   bool used = false;
   uint32_t first = 0;
@@ -34,7 +36,9 @@ struct Life {
 /// A launch's place among those of its slot's micro-batch.
 class LaunchCounter {
 public:
-  uint32_t next(const Op &op) { return counts[{op.slot, op.round, op.microBatch}]++; }
+  uint32_t next(const Op &op) {
+    return counts[{op.slot, op.round, op.microBatch}]++;
+  }
 
 private:
   std::map<std::tuple<int32_t, int32_t, int32_t>, uint32_t> counts;
@@ -75,7 +79,8 @@ static std::string largestBuffers(const Schedule &schedule, bool device) {
   std::string text;
   for (size_t i = 0; i < order.size() && i < 3; ++i) {
     const Buffer &buffer = schedule.buffers[order[i]];
-    text += (i ? ", '" : "'") + buffer.name + "' with " + formatBytes(buffer.bytes);
+    text +=
+        (i ? ", '" : "'") + buffer.name + "' with " + formatBytes(buffer.bytes);
   }
   return text;
 }
@@ -85,21 +90,24 @@ Outcome MemoryProblem::check(const Schedule &schedule) const {
   if (!outcome)
     return outcome;
   // Values in the shared region do not outlive the micro-batch that made them.
-  std::vector<std::tuple<int32_t, int32_t, int32_t>> writtenIn(schedule.buffers.size(), {-2, -2, -2});
+  std::vector<std::tuple<int32_t, int32_t, int32_t>> writtenIn(
+      schedule.buffers.size(), {-2, -2, -2});
   std::vector<bool> complained(schedule.buffers.size(), false);
   for (const Op &op : schedule.ops)
     for (const Operand &operand : op.operands)
       for (uint32_t buffer : operand.buffers) {
         if (!schedule.buffers[buffer].computeOnly || complained[buffer])
           continue;
-        std::tuple<int32_t, int32_t, int32_t> now{op.slot, op.round, op.microBatch};
+        std::tuple<int32_t, int32_t, int32_t> now{op.slot, op.round,
+                                                  op.microBatch};
         if (operand.access == Access::Write) {
           writtenIn[buffer] = now;
         } else if (writtenIn[buffer] != now) {
           complained[buffer] = true;
           outcome.ok = false;
-          outcome.messages.push_back("'" + op.name + "' reads '" + schedule.buffers[buffer].name +
-                                     "', which nothing in its slot's micro-batch wrote before");
+          outcome.messages.push_back(
+              "'" + op.name + "' reads '" + schedule.buffers[buffer].name +
+              "', which nothing in its slot's micro-batch wrote before");
         }
       }
   return outcome;
@@ -126,7 +134,8 @@ Outcome MemoryProblem::solve(Schedule &schedule) const {
   for (auto &[slot, buffers] : bySlot) {
     std::vector<Lifetime> lifetimes;
     for (uint32_t b : buffers)
-      lifetimes.push_back({schedule.buffers[b].bytes, lives[b].first, lives[b].last});
+      lifetimes.push_back(
+          {schedule.buffers[b].bytes, lives[b].first, lives[b].last});
     std::vector<uint64_t> offsets;
     uint64_t used = packLifetimes(lifetimes, offsets);
     if (used > region) {
@@ -146,15 +155,22 @@ Outcome MemoryProblem::solve(Schedule &schedule) const {
     outcome.messages.push_back(std::move(message));
   };
   if (deviceLimit && ends[0] > deviceLimit)
-    refuse("the schedule needs " + formatBytes(ends[0]) + " on each device, " + formatBytes(ends[0] - deviceLimit) +
-           " over the limit of " + formatBytes(deviceLimit) + ": " + formatBytes(pools) + " for transfers and " +
-           formatBytes(region) + " for the launches of slot " + std::to_string(largest) + "; the largest buffers are " +
-           largestBuffers(schedule, true) + ". Give more device memory, or make micro-batches smaller");
+    refuse("the schedule needs " + formatBytes(ends[0]) + " on each device, " +
+           formatBytes(ends[0] - deviceLimit) + " over the limit of " +
+           formatBytes(deviceLimit) + ": " + formatBytes(pools) +
+           " for transfers and " + formatBytes(region) +
+           " for the launches of slot " + std::to_string(largest) +
+           "; the largest buffers are " + largestBuffers(schedule, true) +
+           ". Give more device memory, or make micro-batches smaller");
   uint64_t host = ends[1] + ends[2];
   if (hostLimit && host > hostLimit)
-    refuse("the schedule needs " + formatBytes(host) + " of host memory, " + formatBytes(host - hostLimit) +
-           " over the limit of " + formatBytes(hostLimit) + ": " + formatBytes(ends[1]) + " pinned and " +
-           formatBytes(ends[2]) + " of optimizer state; the largest buffers are " + largestBuffers(schedule, false) +
-           ". Give more host memory, or use staleness 0 or fewer micro-batches a round");
+    refuse("the schedule needs " + formatBytes(host) + " of host memory, " +
+           formatBytes(host - hostLimit) + " over the limit of " +
+           formatBytes(hostLimit) + ": " + formatBytes(ends[1]) +
+           " pinned and " + formatBytes(ends[2]) +
+           " of optimizer state; the largest buffers are " +
+           largestBuffers(schedule, false) +
+           ". Give more host memory, or use staleness 0 or fewer micro-batches "
+           "a round");
   return outcome;
 }

@@ -1,13 +1,14 @@
 //===- MemoryVerifier.cpp - Every read finds its own buffer's value -------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Replays the schedule in issue order on maps from bytes to the buffer that wrote them last. That the real order agrees with issue
-// order wherever two ops conflict is what the fence verifier proves.
+// Replays the schedule in issue order on maps from bytes to the buffer that
+// wrote them last. That the real order agrees with issue order wherever two ops
+// conflict is what the fence verifier proves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,8 @@ using namespace rondo::scheduling::detail;
 
 namespace {
 
-/// Who wrote each byte of an arena last: runs of bytes by where they begin. Bytes in no run still hold what they began with.
+/// Who wrote each byte of an arena last: runs of bytes by where they begin.
+/// Bytes in no run still hold what they began with.
 class ByteMap {
 public:
   void write(uint64_t begin, uint64_t end, uint32_t owner) {
@@ -68,10 +70,15 @@ static Outcome checkPlaces(const Schedule &schedule) {
     if (buffer.offset < 0)
       problem = "has no offset";
     else if ((uint64_t)buffer.offset % kAlignment != 0)
-      problem = "is at " + std::to_string(buffer.offset) + ", not a multiple of " + std::to_string(kAlignment);
-    else if ((uint64_t)buffer.offset + buffer.bytes > schedule.arenaBytes[(size_t)buffer.space])
-      problem = "ends at " + std::to_string((uint64_t)buffer.offset + buffer.bytes) + ", beyond the " +
-                std::to_string(schedule.arenaBytes[(size_t)buffer.space]) + " bytes of its arena";
+      problem = "is at " + std::to_string(buffer.offset) +
+                ", not a multiple of " + std::to_string(kAlignment);
+    else if ((uint64_t)buffer.offset + buffer.bytes >
+             schedule.arenaBytes[(size_t)buffer.space])
+      problem = "ends at " +
+                std::to_string((uint64_t)buffer.offset + buffer.bytes) +
+                ", beyond the " +
+                std::to_string(schedule.arenaBytes[(size_t)buffer.space]) +
+                " bytes of its arena";
     else
       continue;
     outcome.ok = false;
@@ -80,15 +87,19 @@ static Outcome checkPlaces(const Schedule &schedule) {
   return outcome;
 }
 
-/// Do any two buffers, at least one of them in reach of copies or the host, share bytes?
+/// Do any two buffers, at least one of them in reach of copies or the host,
+/// share bytes?
 static bool sharesBytes(const Schedule &schedule) {
   for (Space space : {Space::Device, Space::Pinned, Space::Host}) {
     std::vector<std::pair<uint64_t, const Buffer *>> order;
     for (const Buffer &buffer : schedule.buffers)
       if (buffer.space == space && buffer.bytes > 0)
         order.emplace_back((uint64_t)buffer.offset, &buffer);
-    std::sort(order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    uint64_t end = 0, endOfShared = 0; // of all, and of what others than the compute lane reach
+    std::sort(order.begin(), order.end(),
+              [](const auto &a, const auto &b) { return a.first < b.first; });
+    uint64_t end = 0,
+             endOfShared =
+                 0; // of all, and of what others than the compute lane reach
     for (auto [begin, buffer] : order) {
       if (begin < (buffer->computeOnly ? endOfShared : end))
         return true;
@@ -110,39 +121,46 @@ Outcome MemoryProblem::verify(const Schedule &schedule) const {
       outcome.messages.push_back(std::move(message));
   };
   if (deviceLimit && schedule.arenaBytes[0] > deviceLimit)
-    complain("a device's arena of " + std::to_string(schedule.arenaBytes[0]) + " bytes is over the limit of " +
-             std::to_string(deviceLimit));
+    complain("a device's arena of " + std::to_string(schedule.arenaBytes[0]) +
+             " bytes is over the limit of " + std::to_string(deviceLimit));
   if (hostLimit && schedule.arenaBytes[1] + schedule.arenaBytes[2] > hostLimit)
-    complain("host arenas of " + std::to_string(schedule.arenaBytes[1] + schedule.arenaBytes[2]) +
+    complain("host arenas of " +
+             std::to_string(schedule.arenaBytes[1] + schedule.arenaBytes[2]) +
              " bytes are over the limit of " + std::to_string(hostLimit));
   if (!outcome)
     return outcome;
   // Where only the compute lane shares bytes, and no value there outlives its
-  // micro-batch, all iterations are alike. Else the whole cycle is replayed, and
-  // its beginning once more.
-  uint64_t iterations = sharesBytes(schedule) ? 2 * (uint64_t)schedule.period : 2;
+  // micro-batch, all iterations are alike. Else the whole cycle is replayed,
+  // and its beginning once more.
+  uint64_t iterations =
+      sharesBytes(schedule) ? 2 * (uint64_t)schedule.period : 2;
   std::vector<ByteMap> arenas(2 + schedule.devices);
   for (uint64_t t = 0; t < iterations && outcome; ++t)
     for (const Op &op : schedule.ops)
       for (bool writes : {false, true})
         for (const Operand &operand : op.operands) {
-          bool does = ((uint8_t)operand.access & (uint8_t)(writes ? Access::Write : Access::Read)) != 0;
+          bool does = ((uint8_t)operand.access &
+                       (uint8_t)(writes ? Access::Write : Access::Read)) != 0;
           if (!does || operand.bytes == 0)
             continue;
           uint32_t index;
           const Buffer &buffer = bufferAt(schedule, operand, t, index);
-          ByteMap &arena = buffer.space == Space::Device   ? arenas[2 + schedule.physicalDevice(op.device, t)]
-                           : buffer.space == Space::Pinned ? arenas[0]
-                                                           : arenas[1];
-          uint64_t begin = (uint64_t)buffer.offset + operand.offset, end = begin + operand.bytes;
+          ByteMap &arena =
+              buffer.space == Space::Device
+                  ? arenas[2 + schedule.physicalDevice(op.device, t)]
+              : buffer.space == Space::Pinned ? arenas[0]
+                                              : arenas[1];
+          uint64_t begin = (uint64_t)buffer.offset + operand.offset,
+                   end = begin + operand.bytes;
           if (writes) {
             arena.write(begin, end, index);
             continue;
           }
           uint32_t intruder = arena.intruder(begin, end, index);
           if (intruder != index)
-            complain("'" + op.name + "' reads '" + buffer.name + "' in iteration " + std::to_string(t) +
-                     ", but '" + schedule.buffers[intruder].name + "' was written over it");
+            complain("'" + op.name + "' reads '" + buffer.name +
+                     "' in iteration " + std::to_string(t) + ", but '" +
+                     schedule.buffers[intruder].name + "' was written over it");
         }
   return outcome;
 }

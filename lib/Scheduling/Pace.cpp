@@ -1,14 +1,15 @@
 //===- Pace.cpp - A coarse simulation of stages ---------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Slots in launch order, each on the device that is next in turn: a micro-batch of a slot starts when its device is free, the
-// slot's parameters are there and the slot before has sent the micro-batch on. Parameters of a slot travel while the slot before on
-// its device runs, but not before they are updated.
+// Slots in launch order, each on the device that is next in turn: a micro-batch
+// of a slot starts when its device is free, the slot's parameters are there and
+// the slot before has sent the micro-batch on. Parameters of a slot travel
+// while the slot before on its device runs, but not before they are updated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,14 +25,16 @@ namespace {
 /// When the parameters of each layer are updated, for the last iterations.
 class Updates {
 public:
-  Updates(const Model &model) : model(model), ready(2, std::vector<double>(model.layers.size(), 0)) {}
+  Updates(const Model &model)
+      : model(model), ready(2, std::vector<double>(model.layers.size(), 0)) {}
 
   /// When iteration t may upload the stage's parameters.
   double readyFor(const StagePace &stage, uint32_t t) const {
     if (t < 1 + model.staleness)
       return 0;
     const std::vector<double> &layers = ready[(t - 1 - model.staleness) % 2];
-    return *std::max_element(layers.begin() + stage.begin, layers.begin() + stage.end);
+    return *std::max_element(layers.begin() + stage.begin,
+                             layers.begin() + stage.end);
   }
 
   /// The stage's last gradients of iteration t are in host memory.
@@ -42,7 +45,9 @@ public:
       waiting += stage.update;
       lane = std::max(lane, now);
     } else {
-      lane = std::max(lane, now) + stage.update;
+      // Layer by layer, behind the downloads.
+      lane = std::max(lane + stage.update,
+                      now + stage.update / (stage.end - stage.begin));
     }
     std::fill(layers.begin() + stage.begin, layers.begin() + stage.end, lane);
   }
@@ -63,15 +68,18 @@ private:
 
 } // namespace
 
-double detail::predictPace(const std::vector<StagePace> &stages, const Model &model, uint32_t devices, bool rotate) {
+double detail::predictPace(const std::vector<StagePace> &stages,
+                           const Model &model, uint32_t devices, bool rotate) {
   if (stages.empty() || devices == 0)
     return 0;
   size_t slots = stages.size() * model.rounds;
   // Slots come around to the same devices after a few iterations: measured are
   // whole turns of that.
-  uint32_t turn = rotate ? devices / std::gcd(devices, (uint32_t)(slots % devices)) : 1;
+  uint32_t turn =
+      rotate ? devices / std::gcd(devices, (uint32_t)(slots % devices)) : 1;
   uint32_t warmUp = 4, measured = (8 + turn - 1) / turn * turn;
-  std::vector<double> free(devices, 0), freeBefore(devices, 0), wire(devices, 0);
+  std::vector<double> free(devices, 0), freeBefore(devices, 0),
+      wire(devices, 0);
   std::vector<double> arrival(model.microBatches, 0);
   Updates updates(model);
   double last = 0, atStart = 0, lossEnd = 0;
@@ -91,21 +99,30 @@ double detail::predictPace(const std::vector<StagePace> &stages, const Model &mo
         std::fill(arrival.begin(), arrival.end(), staged);
       // Double buffering: room for parameters when the slot before the one that
       // runs now is done.
-      double start = std::max(freeBefore[device], updates.readyFor(stage, t));
-      wire[device] = std::max(wire[device], start) + stage.parameters;
+      // Layers come and go one by one: the first launch waits for the first
+      // layer's parameters, and the last layer's gradients are what is left.
+      double layers = stage.end - stage.begin;
+      double start = std::max(
+          {wire[device], freeBefore[device], updates.readyFor(stage, t)});
+      wire[device] = start + stage.parameters;
       freeBefore[device] = free[device];
-      double now = std::max(free[device], wire[device]);
+      double now = std::max(free[device], start + stage.parameters / layers);
       double step = std::max(stage.compute, std::max(stage.up, stage.down));
       for (double &batch : arrival) {
         now = std::max(now, batch + stage.up) + step;
+        if (&batch == &arrival.front())
+          now = std::max(now, wire[device] + step / layers);
         batch = now + stage.down;
       }
       free[device] = now;
       last = std::max(last, now);
       if (stage.kind == StageKind::Fused)
         lossEnd = std::max(lossEnd, now);
-      if (stage.kind != StageKind::Forward && i / stages.size() + 1 == model.rounds)
-        updates.finish(stage, t, now + stage.gradients);
+      if (stage.kind != StageKind::Forward &&
+          i / stages.size() + 1 == model.rounds)
+        updates.finish(stage, t,
+                       std::max(now + stage.gradients / layers,
+                                now - step + stage.gradients));
     }
     updates.endIteration(t);
   }

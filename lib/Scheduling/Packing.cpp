@@ -1,8 +1,8 @@
 //===- Packing.cpp - Addresses by lifetime --------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,8 @@
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
 
-uint64_t detail::packLifetimes(const std::vector<Lifetime> &lifetimes, std::vector<uint64_t> &offsets) {
+uint64_t detail::packLifetimes(const std::vector<Lifetime> &lifetimes,
+                               std::vector<uint64_t> &offsets) {
   // Longest-lived first, then largest: what lives long makes the floor, and the
   // short-lived stack up over it.
   std::vector<uint32_t> order(lifetimes.size());
@@ -47,8 +48,11 @@ uint64_t detail::packLifetimes(const std::vector<Lifetime> &lifetimes, std::vect
     }
     offsets[next] = bestGap == UINT64_MAX ? end : best;
     used = std::max(used, offsets[next] + bytes);
-    auto position = std::upper_bound(placed.begin(), placed.end(), offsets[next],
-                                     [&](uint64_t offset, uint32_t other) { return offset < offsets[other]; });
+    auto position =
+        std::upper_bound(placed.begin(), placed.end(), offsets[next],
+                         [&](uint64_t offset, uint32_t other) {
+                           return offset < offsets[other];
+                         });
     placed.insert(position, next);
   }
   return used;

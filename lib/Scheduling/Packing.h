@@ -1,8 +1,8 @@
 //===- Packing.h - Addresses by lifetime ------------------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,10 @@ struct Lifetime {
   uint32_t last = 0;
 };
 
-/// Offsets at which no two that live at the same time overlap; returns the bytes used in all. Bytes are rounded up to the alignment.
-uint64_t packLifetimes(const std::vector<Lifetime> &lifetimes, std::vector<uint64_t> &offsets);
+/// Offsets at which no two that live at the same time overlap; returns the
+/// bytes used in all. Bytes are rounded up to the alignment.
+uint64_t packLifetimes(const std::vector<Lifetime> &lifetimes,
+                       std::vector<uint64_t> &offsets);
 
 /// The most bytes alive at any time: no packing can do better.
 uint64_t liveBytes(const std::vector<Lifetime> &lifetimes);

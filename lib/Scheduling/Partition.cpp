@@ -1,19 +1,21 @@
 //===- Partition.cpp - Cuts the layers into asymmetric stages -------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A short chain is cut in every possible way. A long one is cut greedily, as in RoundPipe (arXiv 2604.27085, section 3), once for
-// each bound on a stage's time that some stage could have and, where memory binds, for several bounds on a stage's bytes. Whatever
-// proposes plans, one function judges them: a coarse simulation of slots and micro-batches, among the plans that fit.
+// A short chain is cut in every possible way. A long one is cut greedily, as in
+// RoundPipe (arXiv 2604.27085, section 3), once for each bound on a stage's
+// time that some stage could have and, where memory binds, for several bounds
+// on a stage's bytes. Whatever proposes plans, one function judges them: a
+// coarse simulation of slots and micro-batches, among the plans that fit.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Packing.h"
 #include "Pace.h"
+#include "Packing.h"
 #include "Pools.h"
 #include "Support.h"
 #include <algorithm>
@@ -33,7 +35,8 @@ struct StageFacts {
   StagePace pace;
 };
 
-/// Where stages begin: `forward` from layer 0, `backward` in order of execution (each ends where the one before began).
+/// Where stages begin: `forward` from layer 0, `backward` in order of execution
+/// (each ends where the one before began).
 struct Cut {
   uint32_t fused = 0;
   std::vector<uint32_t> forward;
@@ -43,9 +46,11 @@ struct Cut {
 };
 
 struct Judgement {
-  double cost = std::numeric_limits<double>::infinity(); ///< ns an iteration, and a little for each stage.
-  double spread = 0;                                     ///< Sum of squares: balance, between plans of one cost.
-  uint64_t bytes = 0;                                    ///< Device memory.
+  double cost =
+      std::numeric_limits<double>::infinity(); ///< ns an iteration, and a
+                                               ///< little for each stage.
+  double spread = 0;  ///< Sum of squares: balance, between plans of one cost.
+  uint64_t bytes = 0; ///< Device memory.
   bool operator<(const Judgement &other) const {
     return cost != other.cost ? cost < other.cost : spread < other.spread;
   }
@@ -54,18 +59,24 @@ struct Judgement {
 class Partitioner {
 public:
   Partitioner(const PartitionProblem &problem, Plan &plan)
-      : problem(problem), model(problem.model), plan(plan), layers((uint32_t)problem.model.layers.size()),
+      : problem(problem), model(problem.model), plan(plan),
+        layers((uint32_t)problem.model.layers.size()),
         firstBackward(firstBackwardLayer(problem.model)) {}
 
   Outcome run();
-  const StagePace &paceOf(const Stage &stage) { return facts(stage.kind, stage.begin, stage.end).pace; }
+  const StagePace &paceOf(const Stage &stage) {
+    return facts(stage.kind, stage.begin, stage.end).pace;
+  }
 
 private:
   const StageFacts &facts(StageKind kind, uint32_t begin, uint32_t end);
   std::vector<Stage> stagesOf(const Cut &cut);
   Judgement judge(const Cut &cut);
   uint64_t deviceBytes(const Cut &cut, std::vector<StageShape> &shapes);
-  uint64_t limit() const { return problem.deviceLimit ? problem.deviceLimit : std::numeric_limits<uint64_t>::max(); }
+  uint64_t limit() const {
+    return problem.deviceLimit ? problem.deviceLimit
+                               : std::numeric_limits<uint64_t>::max();
+  }
 
   void sumLayers();
   std::vector<Cut> enumerate() const;
@@ -86,13 +97,16 @@ private:
   uint32_t layers;
   uint32_t firstBackward;
   std::map<std::tuple<StageKind, uint32_t, uint32_t>, StageFacts> known;
-  // Running sums over layers, for packing: of time and of bytes in each direction. `last` corrects the last layer of a backward stage.
+  // Running sums over layers, for packing: of time and of bytes in each
+  // direction. `last` corrects the last layer of a backward stage.
   std::vector<double> forwardTime, fusedTime, backwardTime, lastCorrection;
   std::vector<uint64_t> forwardBytes, backwardBytes;
   bool found = false;
   Cut best;
   Judgement bestJudgement;
-  uint64_t smallest = std::numeric_limits<uint64_t>::max(); ///< Memory of the smallest plan seen.
+  uint64_t smallest =
+      std::numeric_limits<uint64_t>::max(); ///< Memory of the smallest plan
+                                            ///< seen.
 };
 
 } // namespace
@@ -105,7 +119,8 @@ static std::vector<Lifetime> localLifetimes(const StageShape &shape) {
   return lifetimes;
 }
 
-const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin, uint32_t end) {
+const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin,
+                                     uint32_t end) {
   auto [it, fresh] = known.try_emplace({kind, begin, end});
   StageFacts &result = it->second;
   if (!fresh)
@@ -139,13 +154,16 @@ const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin, uint32_t en
   result.pace.end = end;
   // Gradient, master and moments are read, master and moments written.
   if (problem.machine.hostBandwidth > 0)
-    result.pace.update = (double)result.stage.gradientBytes * (3 + 2 * model.momentsPerElement) /
+    result.pace.update = (double)result.stage.gradientBytes *
+                         (3 + 2 * model.momentsPerElement) /
                          problem.machine.hostBandwidth * 1e9;
   result.pace.compute = result.stage.time;
   result.pace.up = predictCopy(problem.machine, true, upBytes);
   result.pace.down = predictCopy(problem.machine, false, downBytes);
-  result.pace.parameters = predictCopy(problem.machine, true, result.stage.parameterBytes);
-  result.pace.gradients = predictCopy(problem.machine, false, result.stage.gradientBytes);
+  result.pace.parameters =
+      predictCopy(problem.machine, true, result.stage.parameterBytes);
+  result.pace.gradients =
+      predictCopy(problem.machine, false, result.stage.gradientBytes);
   return result;
 }
 
@@ -173,11 +191,14 @@ Judgement Partitioner::judge(const Cut &cut) {
   }
   // Each stage also costs what this model does not see (shared wires, host
   // memory): a hundred of them must win one per cent.
-  result.cost = predictPace(paces, model, problem.machine.devices, problem.rotate) * (1 + 1e-4 * (double)paces.size());
+  result.cost =
+      predictPace(paces, model, problem.machine.devices, problem.rotate) *
+      (1 + 1e-4 * (double)paces.size());
   return result;
 }
 
-uint64_t Partitioner::deviceBytes(const Cut &cut, std::vector<StageShape> &shapes) {
+uint64_t Partitioner::deviceBytes(const Cut &cut,
+                                  std::vector<StageShape> &shapes) {
   std::vector<Stage> stages = stagesOf(cut);
   shapes.clear();
   for (const Stage &stage : stages)
@@ -192,7 +213,8 @@ uint64_t Partitioner::deviceBytes(const Cut &cut, std::vector<StageShape> &shape
       slots.stage.push_back(s);
       slots.microBatches.push_back(model.microBatches);
     }
-  slots.rotation = problem.rotate ? (uint32_t)(slots.stage.size() % slots.devices) : 0;
+  slots.rotation =
+      problem.rotate ? (uint32_t)(slots.stage.size() % slots.devices) : 0;
   slots.wraps = model.staleness == 1;
   uint64_t pools = planPools(shapes, slots).totalBytes();
   uint64_t region = 0;
@@ -209,16 +231,22 @@ uint64_t Partitioner::deviceBytes(const Cut &cut, std::vector<StageShape> &shape
 
 void Partitioner::sumLayers() {
   auto sized = [&](auto &sums) { sums.assign(layers + 1, {}); };
-  sized(forwardTime), sized(fusedTime), sized(backwardTime), sized(lastCorrection);
+  sized(forwardTime), sized(fusedTime), sized(backwardTime),
+      sized(lastCorrection);
   sized(forwardBytes), sized(backwardBytes);
   for (uint32_t l = 0; l < layers; ++l) {
     const Layer &layer = model.layers[l];
     auto s = (size_t)plan.save[l], k = (size_t)plan.keep[l];
     bool trains = l >= firstBackward;
-    const EntryCost &saving = layer.forwardSave[s].present ? layer.forwardSave[s] : layer.forward;
-    const EntryCost &keeping = trains && layer.forwardSave[k].present ? layer.forwardSave[k] : layer.forward;
+    const EntryCost &saving =
+        layer.forwardSave[s].present ? layer.forwardSave[s] : layer.forward;
+    const EntryCost &keeping = trains && layer.forwardSave[k].present
+                                   ? layer.forwardSave[k]
+                                   : layer.forward;
     double rebuild = plan.keep[l] == SaveSet::Input ? saving.time : 0;
-    double last = plan.keep[l] == SaveSet::Input && layer.rebuild[s].present ? layer.rebuild[s].time : rebuild;
+    double last = plan.keep[l] == SaveSet::Input && layer.rebuild[s].present
+                      ? layer.rebuild[s].time
+                      : rebuild;
     uint64_t parameters = 0, gradients = 0, saved = 0;
     std::set<uint32_t> blocks;
     for (const Parameter &parameter : layer.parameters)
@@ -232,14 +260,17 @@ void Partitioner::sumLayers() {
       saved += bytes;
     bool loss = l + 1 == layers;
     forwardTime[l + 1] = forwardTime[l] + keeping.time;
-    fusedTime[l + 1] = fusedTime[l] + (loss      ? layer.forwardBackward.time
-                                       : !trains ? layer.forward.time
-                                                 : saving.time + layer.backward[s].time);
-    backwardTime[l + 1] = backwardTime[l] + (trains ? rebuild + layer.backward[s].time : 0);
+    fusedTime[l + 1] =
+        fusedTime[l] + (loss      ? layer.forwardBackward.time
+                        : !trains ? layer.forward.time
+                                  : saving.time + layer.backward[s].time);
+    backwardTime[l + 1] =
+        backwardTime[l] + (trains ? rebuild + layer.backward[s].time : 0);
     lastCorrection[l + 1] = last - rebuild;
     // Twice: the slot's and its neighbour's.
     forwardBytes[l + 1] = forwardBytes[l] + 2 * parameters;
-    backwardBytes[l + 1] = backwardBytes[l] + 2 * (parameters + gradients) + saved;
+    backwardBytes[l + 1] =
+        backwardBytes[l] + 2 * (parameters + gradients) + saved;
   }
 }
 
@@ -275,7 +306,8 @@ std::vector<double> Partitioner::timeBounds() const {
     bounds.push_back(fusedTime[layers] - fusedTime[begin]);
     for (uint32_t end = begin + 1; end < layers; ++end) {
       bounds.push_back(forwardTime[end] - forwardTime[begin]);
-      bounds.push_back(backwardTime[end] - backwardTime[begin] + lastCorrection[end]);
+      bounds.push_back(backwardTime[end] - backwardTime[begin] +
+                       lastCorrection[end]);
     }
   }
   std::sort(bounds.begin(), bounds.end());
@@ -295,7 +327,8 @@ Cut Partitioner::pack(double time, uint64_t bytes) const {
   time *= 1 + 1e-9;
   Cut cut;
   cut.fused = layers - 1;
-  while (cut.fused > 0 && fusedTime[layers] - fusedTime[cut.fused - 1] <= time &&
+  while (cut.fused > 0 &&
+         fusedTime[layers] - fusedTime[cut.fused - 1] <= time &&
          backwardBytes[layers] - backwardBytes[cut.fused - 1] <= bytes)
     --cut.fused;
   for (uint32_t end = cut.fused; end > 0;) {
@@ -309,7 +342,9 @@ Cut Partitioner::pack(double time, uint64_t bytes) const {
   std::reverse(cut.forward.begin(), cut.forward.end());
   for (uint32_t end = cut.fused; end > firstBackward;) {
     uint32_t begin = end - 1;
-    while (begin > firstBackward && backwardTime[end] - backwardTime[begin - 1] + lastCorrection[end] <= time &&
+    while (begin > firstBackward &&
+           backwardTime[end] - backwardTime[begin - 1] + lastCorrection[end] <=
+               time &&
            backwardBytes[end] - backwardBytes[begin - 1] <= bytes)
       --begin;
     cut.backward.push_back(begin);
@@ -328,7 +363,9 @@ std::vector<Cut> Partitioner::propose(uint64_t bytes) const {
   double devices = problem.machine.devices;
   std::vector<std::pair<double, Cut>> ranked;
   for (auto &[stages, entry] : byStages)
-    ranked.emplace_back(std::max((double)stages * model.rounds, devices) * entry.first, std::move(entry.second));
+    ranked.emplace_back(std::max((double)stages * model.rounds, devices) *
+                            entry.first,
+                        std::move(entry.second));
   std::sort(ranked.begin(), ranked.end());
   std::vector<Cut> cuts;
   for (auto &[cost, cut] : ranked) {
@@ -377,7 +414,8 @@ bool Partitioner::search() {
   choose({allFused()}, 1);
   if (choose(propose(std::numeric_limits<uint64_t>::max()), 8))
     return true;
-  // Memory binds: the largest bound on a stage's bytes for which something fits.
+  // Memory binds: the largest bound on a stage's bytes for which something
+  // fits.
   choose({finest()}, 1);
   double high = (double)backwardBytes[layers], low = high;
   for (uint32_t l = 0; l < layers; ++l)
@@ -403,9 +441,11 @@ Outcome Partitioner::infeasible() {
   for (size_t s = 0; s < stages.size(); ++s) {
     uint64_t moved = 0, region = liveBytes(localLifetimes(shapes[s]));
     for (const StageValue &value : shapes[s].values)
-      if (!value.local() && value.key.kind != ValueKind::Parameters && value.key.kind != ValueKind::Gradient)
+      if (!value.local() && value.key.kind != ValueKind::Parameters &&
+          value.key.kind != ValueKind::Gradient)
         moved += alignUp(value.bytes);
-    uint64_t need = stages[s].parameterBytes + stages[s].gradientBytes + moved + region;
+    uint64_t need =
+        stages[s].parameterBytes + stages[s].gradientBytes + moved + region;
     if (need <= worst)
       continue;
     worst = need;
@@ -419,12 +459,17 @@ Outcome Partitioner::infeasible() {
   outcome.ok = false;
   outcome.infeasible = true;
   outcome.messages.push_back(
-      "no plan fits into " + formatBytes(limit()) + " of device memory: the smallest one needs " +
-      formatBytes(smallest) + ". Layer '" + model.layers[largest->begin].name + "' alone, " +
-      (largest->kind == StageKind::Forward ? "forward" : "forward and backward") + ", needs " + formatBytes(worst) +
-      " (parameters " + formatBytes(parameters) + ", gradients " + formatBytes(gradients) + ", transferred values " +
-      formatBytes(transfers) + ", saved values and workspace " + formatBytes(working) +
-      "), and the next slot is prefetched beside it. Give more device memory, or make micro-batches smaller");
+      "no plan fits into " + formatBytes(limit()) +
+      " of device memory: the smallest one needs " + formatBytes(smallest) +
+      ". Layer '" + model.layers[largest->begin].name + "' alone, " +
+      (largest->kind == StageKind::Forward ? "forward"
+                                           : "forward and backward") +
+      ", needs " + formatBytes(worst) + " (parameters " +
+      formatBytes(parameters) + ", gradients " + formatBytes(gradients) +
+      ", transferred values " + formatBytes(transfers) +
+      ", saved values and workspace " + formatBytes(working) +
+      "), and the next slot is prefetched beside it. Give more device memory, "
+      "or make micro-batches smaller");
   return outcome;
 }
 
@@ -436,30 +481,37 @@ void Partitioner::fill() {
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     Stage &stage = plan.stages[s];
     std::vector<uint64_t> offsets;
-    stage.deviceBytes =
-        stage.parameterBytes + stage.gradientBytes + packLifetimes(localLifetimes(shapes[s]), offsets);
+    stage.deviceBytes = stage.parameterBytes + stage.gradientBytes +
+                        packLifetimes(localLifetimes(shapes[s]), offsets);
     for (const StageValue &value : shapes[s].values)
-      if (!value.local() && value.key.kind != ValueKind::Parameters && value.key.kind != ValueKind::Gradient)
-        stage.deviceBytes += alignUp(value.bytes) * (model.microBatches > 1 ? 2 : 1);
+      if (!value.local() && value.key.kind != ValueKind::Parameters &&
+          value.key.kind != ValueKind::Gradient)
+        stage.deviceBytes +=
+            alignUp(value.bytes) * (model.microBatches > 1 ? 2 : 1);
     if (stage.time > plan.stages[slowest].time)
       slowest = s;
   }
   const Stage &stage = plan.stages[slowest];
   const Stage &fused = plan.stages[best.forward.size()];
-  plan.reason = std::to_string(best.forward.size()) + " forward stages, a fused stage of " +
-                std::to_string(fused.end - fused.begin) + " layers and " + std::to_string(best.backward.size()) +
-                " backward stages on " + std::to_string(problem.machine.devices) + " devices; the slowest is " +
-                stageName(stage.kind) + " of layers " + std::to_string(stage.begin) + " to " +
-                std::to_string(stage.end - 1) + " with " + formatTime(stage.time) + " a micro-batch; " +
-                formatBytes(bestJudgement.bytes) + " of device memory" +
-                (problem.deviceLimit ? " of " + formatBytes(problem.deviceLimit) : "");
+  plan.reason =
+      std::to_string(best.forward.size()) +
+      " forward stages, a fused stage of " +
+      std::to_string(fused.end - fused.begin) + " layers and " +
+      std::to_string(best.backward.size()) + " backward stages on " +
+      std::to_string(problem.machine.devices) + " devices; the slowest is " +
+      stageName(stage.kind) + " of layers " + std::to_string(stage.begin) +
+      " to " + std::to_string(stage.end - 1) + " with " +
+      formatTime(stage.time) + " a micro-batch; " +
+      formatBytes(bestJudgement.bytes) + " of device memory" +
+      (problem.deviceLimit ? " of " + formatBytes(problem.deviceLimit) : "");
 }
 
 Outcome Partitioner::run() {
   plan = Plan();
   plan.keep.assign(layers, problem.keep);
   // What is kept is what backward reads; nothing of it is rebuilt.
-  plan.save.assign(layers, problem.keep == SaveSet::Input ? problem.save : problem.keep);
+  plan.save.assign(layers, problem.keep == SaveSet::Input ? problem.save
+                                                          : problem.keep);
   if (Outcome outcome = checkEntries(model, plan.keep, plan.save); !outcome)
     return outcome;
   sumLayers();

@@ -1,13 +1,14 @@
 //===- PartitionVerifier.cpp - Are these stages right? --------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Shares no code with the solver. The memory bound here is a lower one, from the model alone: what two slots that follow each
-// other on a device hold for sure. The memory problem proves the exact one.
+// Shares no code with the solver. The memory bound here is a lower one, from
+// the model alone: what two slots that follow each other on a device hold for
+// sure. The memory problem proves the exact one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,8 @@ namespace {
 class PartitionVerifier {
 public:
   PartitionVerifier(const PartitionProblem &problem, const Plan &plan)
-      : problem(problem), model(problem.model), plan(plan), layers((uint32_t)model.layers.size()) {}
+      : problem(problem), model(problem.model), plan(plan),
+        layers((uint32_t)model.layers.size()) {}
 
   Outcome run() {
     outcome = problem.check();
@@ -30,8 +32,10 @@ public:
       return outcome;
     // Backward goes down to the first layer with something to train.
     for (lowest = 0; lowest < layers; ++lowest) {
-      const std::vector<Parameter> &parameters = model.layers[lowest].parameters;
-      if (std::any_of(parameters.begin(), parameters.end(), [](const Parameter &p) { return p.gradientOffset >= 0; }))
+      const std::vector<Parameter> &parameters =
+          model.layers[lowest].parameters;
+      if (std::any_of(parameters.begin(), parameters.end(),
+                      [](const Parameter &p) { return p.gradientOffset >= 0; }))
         break;
     }
     if (plan.keep.size() != layers || plan.save.size() != layers)
@@ -47,7 +51,9 @@ private:
     outcome.ok = false;
     outcome.messages.push_back(std::move(message));
   }
-  static std::string name(size_t stage) { return "stage " + std::to_string(stage); }
+  static std::string name(size_t stage) {
+    return "stage " + std::to_string(stage);
+  }
   void checkOrder();
   void checkMemory();
   uint64_t residentBytes(const Stage &stage, size_t number);
@@ -74,19 +80,23 @@ void PartitionVerifier::checkOrder() {
     }
     bool back = stage.kind == StageKind::Backward;
     if (back != fused) {
-      complain(name(s) + (back ? " goes backward before the loss" : " goes forward after the loss"));
+      complain(name(s) + (back ? " goes backward before the loss"
+                               : " goes forward after the loss"));
       return;
     }
     if ((back ? stage.end : stage.begin) != cursor)
       complain(name(s) + (back ? " ends at layer " : " begins at layer ") +
-               std::to_string(back ? stage.end : stage.begin) + ", but layer " + std::to_string(cursor) +
-               " is where the stage before left off");
+               std::to_string(back ? stage.end : stage.begin) + ", but layer " +
+               std::to_string(cursor) + " is where the stage before left off");
     if (stage.kind == StageKind::Fused && stage.end != layers)
       complain(name(s) + " is fused, but does not end with the loss layer");
     if (stage.kind == StageKind::Forward && stage.end == layers)
-      complain(name(s) + " goes forward through the loss layer, which only a fused stage can");
+      complain(
+          name(s) +
+          " goes forward through the loss layer, which only a fused stage can");
     if (back && stage.begin < lowest)
-      complain(name(s) + " goes backward through layer '" + model.layers[stage.begin].name +
+      complain(name(s) + " goes backward through layer '" +
+               model.layers[stage.begin].name +
                "', where nothing trains, nor before");
     fused = fused || stage.kind == StageKind::Fused;
     cursor = back || stage.kind == StageKind::Fused ? stage.begin : stage.end;
@@ -94,7 +104,8 @@ void PartitionVerifier::checkOrder() {
   if (!fused)
     complain("no stage runs the loss layer");
   else if (cursor > lowest)
-    complain("no stage goes backward through layer '" + model.layers[cursor - 1].name + "'");
+    complain("no stage goes backward through layer '" +
+             model.layers[cursor - 1].name + "'");
 }
 
 uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
@@ -106,7 +117,8 @@ uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
     for (const Parameter &parameter : model.layers[l].parameters) {
       if (blocks.insert(parameter.block).second)
         most += padded(model.blocks[parameter.block].uploadBytes);
-      if (parameter.gradientOffset >= 0 && stage.kind != StageKind::Forward && trained.insert(parameter.block).second)
+      if (parameter.gradientOffset >= 0 && stage.kind != StageKind::Forward &&
+          trained.insert(parameter.block).second)
         gradients += padded(model.blocks[parameter.block].gradientBytes);
     }
     // The last layer of all saves nothing: its entry does both directions.
@@ -115,15 +127,20 @@ uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
         saved += bytes;
   }
   if (stage.gradientBytes != gradients)
-    complain(name(number) + " says that it makes " + std::to_string(stage.gradientBytes) + " bytes of gradients, but " +
+    complain(name(number) + " says that it makes " +
+             std::to_string(stage.gradientBytes) + " bytes of gradients, but " +
              std::to_string(gradients) + " are");
   if (stage.parameterBytes > most)
-    complain(name(number) + " says that it reads " + std::to_string(stage.parameterBytes) +
-             " bytes of parameters, but its layers have " + std::to_string(most));
+    complain(name(number) + " says that it reads " +
+             std::to_string(stage.parameterBytes) +
+             " bytes of parameters, but its layers have " +
+             std::to_string(most));
   if (stage.deviceBytes < stage.parameterBytes + stage.gradientBytes + saved)
-    complain(name(number) + " says that it needs " + std::to_string(stage.deviceBytes) +
-             " bytes on its device, but it holds " +
-             std::to_string(stage.parameterBytes + stage.gradientBytes + saved));
+    complain(
+        name(number) + " says that it needs " +
+        std::to_string(stage.deviceBytes) +
+        " bytes on its device, but it holds " +
+        std::to_string(stage.parameterBytes + stage.gradientBytes + saved));
   return stage.parameterBytes + stage.gradientBytes;
 }
 
@@ -137,14 +154,22 @@ void PartitionVerifier::checkMemory() {
   for (size_t i = 0; i < slots; ++i) {
     const Stage &stage = plan.stages[i % plan.stages.size()];
     if (stage.deviceBytes > problem.deviceLimit)
-      complain(name(i) + " needs " + std::to_string(stage.deviceBytes) + " bytes on its device, the limit is " +
+      complain(name(i) + " needs " + std::to_string(stage.deviceBytes) +
+               " bytes on its device, the limit is " +
                std::to_string(problem.deviceLimit));
     size_t next = i + problem.machine.devices;
-    if (next < slots && resident[i % resident.size()] + resident[next % resident.size()] > problem.deviceLimit)
-      complain("slots " + std::to_string(i) + " and " + std::to_string(next) + " follow each other on a device with " +
-               std::to_string(resident[i % resident.size()] + resident[next % resident.size()]) +
-               " bytes of parameters and gradients, the limit is " + std::to_string(problem.deviceLimit));
+    if (next < slots &&
+        resident[i % resident.size()] + resident[next % resident.size()] >
+            problem.deviceLimit)
+      complain("slots " + std::to_string(i) + " and " + std::to_string(next) +
+               " follow each other on a device with " +
+               std::to_string(resident[i % resident.size()] +
+                              resident[next % resident.size()]) +
+               " bytes of parameters and gradients, the limit is " +
+               std::to_string(problem.deviceLimit));
   }
 }
 
-Outcome PartitionProblem::verify(const Plan &plan) const { return PartitionVerifier(*this, plan).run(); }
+Outcome PartitionProblem::verify(const Plan &plan) const {
+  return PartitionVerifier(*this, plan).run();
+}

@@ -1,8 +1,8 @@
 //===- Pools.cpp - Device buffers that transfers share in turn ------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,8 @@ PoolClass detail::poolClass(const StageValue &value) {
   case ValueKind::Gradient:
     return PoolClass::Gradients;
   default:
-    return value.uploaded ? PoolClass::ActivationsUp : PoolClass::ActivationsDown;
+    return value.uploaded ? PoolClass::ActivationsUp
+                          : PoolClass::ActivationsDown;
   }
 }
 
@@ -41,14 +42,17 @@ uint64_t PoolPlan::totalBytes() const {
   return total;
 }
 
-/// Two frames (slots, or micro-batches of slots) that follow one another on a device.
+/// Two frames (slots, or micro-batches of slots) that follow one another on a
+/// device.
 using StagePair = std::pair<uint32_t, uint32_t>;
 
-static std::set<StagePair> collectPairs(const SlotSequence &slots, PoolClass cls) {
+static std::set<StagePair> collectPairs(const SlotSequence &slots,
+                                        PoolClass cls) {
   std::set<StagePair> pairs;
   constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> first(slots.devices, none), last(slots.devices, none);
-  bool perMicroBatch = cls == PoolClass::ActivationsUp || cls == PoolClass::ActivationsDown;
+  bool perMicroBatch =
+      cls == PoolClass::ActivationsUp || cls == PoolClass::ActivationsDown;
   for (size_t i = 0; i < slots.stage.size(); ++i) {
     uint32_t device = slots.device[i];
     if (first[device] == none)
@@ -62,21 +66,24 @@ static std::set<StagePair> collectPairs(const SlotSequence &slots, PoolClass cls
   if (slots.wraps)
     for (uint32_t d = 0; d < slots.devices; ++d) {
       // The device that plays d now plays `next` in the iteration to come.
-      uint32_t next = (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
+      uint32_t next =
+          (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
       if (last[d] != none && first[next] != none)
         pairs.insert({last[d], first[next]});
     }
   return pairs;
 }
 
-/// Merges the closest sizes until there are few: planning stays near-linear, and hardly a byte is lost.
+/// Merges the closest sizes until there are few: planning stays near-linear,
+/// and hardly a byte is lost.
 static std::map<uint64_t, uint64_t> coarsen(const std::set<uint64_t> &sizes) {
   constexpr size_t kMostSizes = 24;
   std::vector<uint64_t> kept(sizes.begin(), sizes.end());
   while (kept.size() > kMostSizes) {
     size_t best = 0;
     for (size_t i = 1; i + 1 < kept.size(); ++i)
-      if ((double)kept[i + 1] / (double)kept[i] < (double)kept[best + 1] / (double)kept[best])
+      if ((double)kept[i + 1] / (double)kept[i] <
+          (double)kept[best + 1] / (double)kept[best])
         best = i;
     kept.erase(kept.begin() + (ptrdiff_t)best);
   }
@@ -86,8 +93,10 @@ static std::map<uint64_t, uint64_t> coarsen(const std::set<uint64_t> &sizes) {
   return result;
 }
 
-/// Sizes that never live together had better share a pool of the larger size: the best grouping of neighbours in order of size.
-static std::vector<Pool> groupSizes(PoolClass cls, const std::vector<StageShape> &shapes,
+/// Sizes that never live together had better share a pool of the larger size:
+/// the best grouping of neighbours in order of size.
+static std::vector<Pool> groupSizes(PoolClass cls,
+                                    const std::vector<StageShape> &shapes,
                                     const SlotSequence &slots) {
   std::set<uint64_t> sizes;
   for (const StageShape &shape : shapes)
@@ -103,11 +112,13 @@ static std::vector<Pool> groupSizes(PoolClass cls, const std::vector<StageShape>
       distinct.push_back(kept);
   size_t count = distinct.size();
   // Takes of each stage by size, as running sums.
-  std::vector<std::vector<uint32_t>> sums(shapes.size(), std::vector<uint32_t>(count + 1, 0));
+  std::vector<std::vector<uint32_t>> sums(shapes.size(),
+                                          std::vector<uint32_t>(count + 1, 0));
   for (size_t s = 0; s < shapes.size(); ++s) {
     for (const StageValue &value : shapes[s].values)
       if (!value.local() && poolClass(value) == cls) {
-        auto it = std::lower_bound(distinct.begin(), distinct.end(), rounded[alignUp(value.bytes)]);
+        auto it = std::lower_bound(distinct.begin(), distinct.end(),
+                                   rounded[alignUp(value.bytes)]);
         ++sums[s][(size_t)(it - distinct.begin()) + 1];
       }
     for (size_t i = 0; i < count; ++i)
@@ -117,7 +128,8 @@ static std::vector<Pool> groupSizes(PoolClass cls, const std::vector<StageShape>
   auto instances = [&](size_t from, size_t to) {
     uint32_t most = 0;
     for (auto [a, b] : pairs)
-      most = std::max(most, sums[a][to] - sums[a][from] + sums[b][to] - sums[b][from]);
+      most = std::max(most, sums[a][to] - sums[a][from] + sums[b][to] -
+                                sums[b][from]);
     for (const auto &sum : sums) // a stage that follows no other
       most = std::max(most, sum[to] - sum[from]);
     return most;
@@ -145,37 +157,46 @@ static std::vector<Pool> groupSizes(PoolClass cls, const std::vector<StageShape>
   return pools;
 }
 
-/// Where each device starts taking, so that where one iteration ends the next goes on: around each cycle of devices that replace
-/// one another. A cycle may not close; then its last boundary costs one wait.
-static void chooseStarts(const std::vector<StageShape> &shapes, const SlotSequence &slots, PoolPlan &plan) {
+/// Where each device starts taking, so that where one iteration ends the next
+/// goes on: around each cycle of devices that replace one another. A cycle may
+/// not close; then its last boundary costs one wait.
+static void chooseStarts(const std::vector<StageShape> &shapes,
+                         const SlotSequence &slots, PoolPlan &plan) {
   size_t count = plan.pools.size();
   plan.starts.assign(slots.devices, std::vector<uint32_t>(count, 0));
-  std::vector<std::vector<uint64_t>> ofStage(shapes.size(), std::vector<uint64_t>(count, 0));
+  std::vector<std::vector<uint64_t>> ofStage(shapes.size(),
+                                             std::vector<uint64_t>(count, 0));
   for (size_t s = 0; s < shapes.size(); ++s)
     for (const StageValue &value : shapes[s].values)
       if (!value.local())
         ++ofStage[s][plan.find(poolClass(value), alignUp(value.bytes))];
-  std::vector<std::vector<uint64_t>> takes(slots.devices, std::vector<uint64_t>(count, 0));
+  std::vector<std::vector<uint64_t>> takes(slots.devices,
+                                           std::vector<uint64_t>(count, 0));
   for (size_t i = 0; i < slots.stage.size(); ++i)
     for (size_t p = 0; p < count; ++p) {
-      bool once = plan.pools[p].cls == PoolClass::Parameters || plan.pools[p].cls == PoolClass::Gradients;
-      takes[slots.device[i]][p] += ofStage[slots.stage[i]][p] * (once ? 1 : slots.microBatches[i]);
+      bool once = plan.pools[p].cls == PoolClass::Parameters ||
+                  plan.pools[p].cls == PoolClass::Gradients;
+      takes[slots.device[i]][p] +=
+          ofStage[slots.stage[i]][p] * (once ? 1 : slots.microBatches[i]);
     }
   std::vector<bool> done(slots.devices, false);
   for (uint32_t root = 0; root < slots.devices; ++root) {
     uint32_t d = root;
     while (!done[d]) {
       done[d] = true;
-      uint32_t next = (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
+      uint32_t next =
+          (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
       if (!done[next])
         for (size_t p = 0; p < count; ++p)
-          plan.starts[next][p] = (uint32_t)((plan.starts[d][p] + takes[d][p]) % plan.pools[p].count);
+          plan.starts[next][p] = (uint32_t)((plan.starts[d][p] + takes[d][p]) %
+                                            plan.pools[p].count);
       d = next;
     }
   }
 }
 
-PoolPlan detail::planPools(const std::vector<StageShape> &shapes, const SlotSequence &slots) {
+PoolPlan detail::planPools(const std::vector<StageShape> &shapes,
+                           const SlotSequence &slots) {
   PoolPlan plan;
   for (uint32_t cls = 0; cls < kPoolClasses; ++cls)
     for (const Pool &pool : groupSizes((PoolClass)cls, shapes, slots))

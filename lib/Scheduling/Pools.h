@@ -1,14 +1,15 @@
 //===- Pools.h - Device buffers that transfers share in turn ----*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Whatever a copy lane touches on a device lies in a pool: instances of one size, taken in turn. A slot's (or micro-batch's)
-// takes and those of the one before it are always different instances, which is what lets a copy run ahead of the launches; the
-// next take after that waits.
+// Whatever a copy lane touches on a device lies in a pool: instances of one
+// size, taken in turn. A slot's (or micro-batch's) takes and those of the one
+// before it are always different instances, which is what lets a copy run ahead
+// of the launches; the next take after that waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,12 @@
 
 namespace rondo::scheduling::detail {
 
-enum class PoolClass : uint8_t { Parameters = 0, Gradients = 1, ActivationsUp = 2, ActivationsDown = 3 };
+enum class PoolClass : uint8_t {
+  Parameters = 0,
+  Gradients = 1,
+  ActivationsUp = 2,
+  ActivationsDown = 3
+};
 constexpr uint32_t kPoolClasses = 4;
 
 struct Pool {
@@ -33,7 +39,8 @@ PoolClass poolClass(const StageValue &value);
 
 struct PoolPlan {
   std::vector<Pool> pools;
-  std::vector<std::vector<uint32_t>> starts; ///< By device, pool: the first instance that an iteration takes.
+  std::vector<std::vector<uint32_t>>
+      starts; ///< By device, pool: the first instance that an iteration takes.
 
   /// The pool of a value, or the number of pools if it has none.
   uint32_t find(PoolClass cls, uint64_t bytes) const;
@@ -47,10 +54,12 @@ struct SlotSequence {
   std::vector<uint32_t> microBatches; ///< Their number.
   uint32_t devices = 1;
   uint32_t rotation = 0;
-  bool wraps = false; ///< An iteration's first slots run ahead of the last ones of the iteration before.
+  bool wraps = false; ///< An iteration's first slots run ahead of the last ones
+                      ///< of the iteration before.
 };
 
-PoolPlan planPools(const std::vector<StageShape> &shapes, const SlotSequence &slots);
+PoolPlan planPools(const std::vector<StageShape> &shapes,
+                   const SlotSequence &slots);
 
 } // namespace rondo::scheduling::detail
 

@@ -1,8 +1,8 @@
 //===- StageShape.cpp - What a stage does for one micro-batch -------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,10 @@ namespace {
 /// Appends launches to a shape and resolves their arguments to values.
 class ShapeBuilder {
 public:
-  ShapeBuilder(const Model &model, const std::vector<SaveSet> &keep, const std::vector<SaveSet> &save)
-      : model(model), keep(keep), save(save), firstBackward(firstBackwardLayer(model)) {}
+  ShapeBuilder(const Model &model, const std::vector<SaveSet> &keep,
+               const std::vector<SaveSet> &save)
+      : model(model), keep(keep), save(save),
+        firstBackward(firstBackwardLayer(model)) {}
 
   StageShape run(const Stage &stage) {
     switch (stage.kind) {
@@ -45,7 +47,8 @@ private:
   void forwardKeeping(uint32_t l, SaveSet set) {
     auto s = (size_t)set;
     if (set != SaveSet::Input && model.layers[l].forwardSave[s].present)
-      launch(l, model.layers[l].forwardSave[s], std::string("forward_") + kSets[s]);
+      launch(l, model.layers[l].forwardSave[s],
+             std::string("forward_") + kSets[s]);
     else
       launch(l, model.layers[l].forward, "forward");
   }
@@ -54,7 +57,8 @@ private:
     auto s = (size_t)save[l];
     const Layer &layer = model.layers[l];
     launch(l, layer.backward[s],
-           std::string("backward_") + kSets[s] + (layer.cotangentBytes.empty() ? "_nodx" : ""));
+           std::string("backward_") + kSets[s] +
+               (layer.cotangentBytes.empty() ? "_nodx" : ""));
   }
 
   void launch(uint32_t l, const EntryCost &entry, std::string name);
@@ -88,14 +92,16 @@ uint32_t ShapeBuilder::touch(ValueKey key, uint64_t bytes, Access access) {
     value.firstUse = now;
     // Gradients start as zeros, and are no one's input.
     value.uploaded = access == Access::Read;
-    value.downloaded = key.kind == ValueKind::Gradient || key.kind == ValueKind::Loss;
+    value.downloaded =
+        key.kind == ValueKind::Gradient || key.kind == ValueKind::Loss;
     shape.values.push_back(value);
   }
   shape.values[it->second].lastUse = now;
   return it->second;
 }
 
-void ShapeBuilder::launch(uint32_t l, const EntryCost &entry, std::string name) {
+void ShapeBuilder::launch(uint32_t l, const EntryCost &entry,
+                          std::string name) {
   const Layer &layer = model.layers[l];
   LaunchShape result;
   result.layer = l;
@@ -173,7 +179,8 @@ void ShapeBuilder::launch(uint32_t l, const EntryCost &entry, std::string name) 
 void ShapeBuilder::fused(const Stage &stage) {
   for (uint32_t l = stage.begin; l + 1 < stage.end; ++l)
     forwardKeeping(l, l >= firstBackward ? save[l] : SaveSet::Input);
-  launch(stage.end - 1, model.layers[stage.end - 1].forwardBackward, "forward_backward");
+  launch(stage.end - 1, model.layers[stage.end - 1].forwardBackward,
+         "forward_backward");
   for (uint32_t l = stage.end - 1; l > stage.begin && l > firstBackward; --l)
     launchBackward(l - 1);
 }
@@ -197,7 +204,9 @@ void ShapeBuilder::backward(const Stage &stage) {
       if (step == Step::Rebuild)
         reads |= readsBoundary(layer.rebuild[s]);
       if (step == Step::Forward)
-        reads |= readsBoundary(layer.forwardSave[s].present ? layer.forwardSave[s] : layer.forward);
+        reads |=
+            readsBoundary(layer.forwardSave[s].present ? layer.forwardSave[s]
+                                                       : layer.forward);
     }
     outputsNeeded = reads;
   }
@@ -212,15 +221,19 @@ void ShapeBuilder::backward(const Stage &stage) {
     launchBackward(l);
 }
 
-StageShape detail::buildStageShape(const Model &model, const std::vector<SaveSet> &keep,
-                                   const std::vector<SaveSet> &save, const Stage &stage) {
+StageShape detail::buildStageShape(const Model &model,
+                                   const std::vector<SaveSet> &keep,
+                                   const std::vector<SaveSet> &save,
+                                   const Stage &stage) {
   return ShapeBuilder(model, keep, save).run(stage);
 }
 
-Outcome detail::connectStages(const Model &model, const std::vector<Stage> &stages,
+Outcome detail::connectStages(const Model &model,
+                              const std::vector<Stage> &stages,
                               std::vector<StageShape> &shapes) {
   auto crosses = [](ValueKind kind) {
-    return kind == ValueKind::Boundary || kind == ValueKind::Saved || kind == ValueKind::Cotangent;
+    return kind == ValueKind::Boundary || kind == ValueKind::Saved ||
+           kind == ValueKind::Cotangent;
   };
   std::set<ValueKey> wanted;
   for (const StageShape &shape : shapes)
@@ -231,22 +244,26 @@ Outcome detail::connectStages(const Model &model, const std::vector<Stage> &stag
     for (StageValue &value : shapes[s].values) {
       if (value.uploaded || !crosses(value.key.kind))
         continue;
-      // What a backward stage rebuilds is its own: the forward stage's was sent.
+      // What a backward stage rebuilds is its own: the forward stage's was
+      // sent.
       bool forwards = value.key.kind != ValueKind::Cotangent;
-      if (forwards == (stages[s].kind == StageKind::Forward) && wanted.erase(value.key))
+      if (forwards == (stages[s].kind == StageKind::Forward) &&
+          wanted.erase(value.key))
         value.downloaded = true;
     }
   Outcome outcome;
   for (const ValueKey &key : wanted) {
     outcome.ok = false;
-    outcome.messages.push_back("a stage reads " + describeValue(model, key) + ", but no stage before makes it");
+    outcome.messages.push_back("a stage reads " + describeValue(model, key) +
+                               ", but no stage before makes it");
   }
   return outcome;
 }
 
 std::string detail::describeValue(const Model &model, const ValueKey &key) {
   auto ofLayer = [&](const char *what, uint32_t layer) {
-    return std::string(what) + " " + std::to_string(key.index) + " of layer '" + model.layers[layer].name + "'";
+    return std::string(what) + " " + std::to_string(key.index) + " of layer '" +
+           model.layers[layer].name + "'";
   };
   switch (key.kind) {
   case ValueKind::Boundary:
@@ -264,7 +281,8 @@ std::string detail::describeValue(const Model &model, const ValueKey &key) {
   case ValueKind::Parameters:
     return "parameters of '" + model.blocks[key.owner].name + "'";
   case ValueKind::Gradient:
-    return "gradient of '" + model.blocks[key.owner].name + "' by layer '" + model.layers[key.index].name + "'";
+    return "gradient of '" + model.blocks[key.owner].name + "' by layer '" +
+           model.layers[key.index].name + "'";
   case ValueKind::Scratch:
     return "scratch of launch " + std::to_string(key.owner);
   }

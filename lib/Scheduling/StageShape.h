@@ -1,13 +1,14 @@
 //===- StageShape.h - What a stage does for one micro-batch -----*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The launches of a stage and the values they touch, once for all of its slots. Everything follows from the argument lists of
-// the entries: what a stage reads and does not make, it uploads; what another stage uploads, it downloads.
+// The launches of a stage and the values they touch, once for all of its slots.
+// Everything follows from the argument lists of the entries: what a stage reads
+// and does not make, it uploads; what another stage uploads, it downloads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +23,10 @@
 namespace rondo::scheduling::detail {
 
 enum class ValueKind : uint8_t {
-  Boundary,   ///< Value `index` entering layer `owner`.
-  Saved,      ///< Saved value `index` of layer `owner`.
-  Cotangent,  ///< Cotangent of Boundary(owner, index).
-  Side,       ///< Model input `owner`.
+  Boundary,  ///< Value `index` entering layer `owner`.
+  Saved,     ///< Saved value `index` of layer `owner`.
+  Cotangent, ///< Cotangent of Boundary(owner, index).
+  Side,      ///< Model input `owner`.
   Seed,
   Loss,
   Parameters, ///< Block `owner`.
@@ -43,11 +44,13 @@ struct ValueKey {
 struct StageValue {
   ValueKey key;
   uint64_t bytes = 0;
-  bool uploaded = false;    ///< From pinned memory, for each micro-batch (Parameters: once).
-  bool downloaded = false;  ///< To pinned memory, for each micro-batch (Gradient: after the last).
-  uint32_t firstUse = 0;    ///< Launches.
+  bool uploaded =
+      false; ///< From pinned memory, for each micro-batch (Parameters: once).
+  bool downloaded = false; ///< To pinned memory, for each micro-batch
+                           ///< (Gradient: after the last).
+  uint32_t firstUse = 0;   ///< Launches.
   uint32_t lastUse = 0;
-  bool local() const {      ///< Touched by launches alone.
+  bool local() const { ///< Touched by launches alone.
     return !uploaded && !downloaded;
   }
 };
@@ -72,11 +75,14 @@ struct StageShape {
 };
 
 /// The shape of one stage; `downloaded` is set only for losses and gradients.
-StageShape buildStageShape(const Model &model, const std::vector<SaveSet> &keep, const std::vector<SaveSet> &save,
+StageShape buildStageShape(const Model &model, const std::vector<SaveSet> &keep,
+                           const std::vector<SaveSet> &save,
                            const Stage &stage);
 
-/// Marks what the stages download for each other. Fails if a stage uploads what no stage makes.
-Outcome connectStages(const Model &model, const std::vector<Stage> &stages, std::vector<StageShape> &shapes);
+/// Marks what the stages download for each other. Fails if a stage uploads what
+/// no stage makes.
+Outcome connectStages(const Model &model, const std::vector<Stage> &stages,
+                      std::vector<StageShape> &shapes);
 
 /// "input 0 of layer 'x'".
 std::string describeValue(const Model &model, const ValueKey &key);

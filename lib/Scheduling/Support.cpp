@@ -1,8 +1,8 @@
 //===- Support.cpp - Words and small sums of the planner ------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,7 +85,9 @@ const char *detail::stageName(StageKind kind) {
   return "unknown";
 }
 
-uint64_t detail::leastCommonMultiple(uint64_t a, uint64_t b) { return std::lcm(a, b); }
+uint64_t detail::leastCommonMultiple(uint64_t a, uint64_t b) {
+  return std::lcm(a, b);
+}
 
 uint32_t detail::computePeriod(const Schedule &schedule) {
   uint64_t period = 1;
@@ -106,7 +108,8 @@ uint32_t detail::firstBackwardLayer(const Model &model) {
   return (uint32_t)model.layers.size();
 }
 
-double rondo::scheduling::predictCopy(const Machine &machine, bool up, uint64_t bytes) {
+double rondo::scheduling::predictCopy(const Machine &machine, bool up,
+                                      uint64_t bytes) {
   double bandwidth = up ? machine.uploadBandwidth : machine.downloadBandwidth;
   double time = machine.copyLatency;
   if (bandwidth > 0)

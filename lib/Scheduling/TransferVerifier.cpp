@@ -1,14 +1,16 @@
 //===- TransferVerifier.cpp - Does every op find what it needs? -----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Shares no code with the solver. The schedule is replayed in issue order on physical buffers that hold symbols: "boundary value 1
-// of layer 7, step 3, round 0, micro-batch 2", "parameters of block 4 after 2 updates", "the sum of rounds 0 to 1 of ...". Each op
-// must find the symbols that the model says it needs; if the step's loss and every update do, so did all before them.
+// Shares no code with the solver. The schedule is replayed in issue order on
+// physical buffers that hold symbols: "boundary value 1 of layer 7, step 3,
+// round 0, micro-batch 2", "parameters of block 4 after 2 updates", "the sum of
+// rounds 0 to 1 of ...". Each op must find the symbols that the model says it
+// needs; if the step's loss and every update do, so did all before them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +23,22 @@ using namespace rondo::scheduling;
 namespace {
 
 enum class Kind : uint8_t {
-  Nothing, Input, Count, Seed, Loss, Boundary, Saved, Cotangent,
+  Nothing,
+  Input,
+  Count,
+  Seed,
+  Loss,
+  Boundary,
+  Saved,
+  Cotangent,
   Parameters, ///< a: block; step: updates applied.
-  Partial,    ///< Gradient of block a by layer b in one round; count: micro-batches added.
+  Partial,    ///< Gradient of block a by layer b in one round; count:
+              ///< micro-batches added.
   Sum,        ///< Gradient of block a by layer b; count: rounds added.
   Total,      ///< Gradient of block a; count: uses added.
-  Moments, Squares, Coefficient,
+  Moments,
+  Squares,
+  Coefficient,
 };
 
 struct Symbol {
@@ -55,17 +67,21 @@ private:
     outcome.ok = false;
     // One slip spoils all that follows from it: the first few tell.
     if (outcome.messages.size() < 10)
-      outcome.messages.push_back("'" + op.name + "' of iteration " + std::to_string(step) + " " + problem);
+      outcome.messages.push_back("'" + op.name + "' of iteration " +
+                                 std::to_string(step) + " " + problem);
   }
   Symbol &at(const Op &op, size_t operand) {
     const Operand &o = op.operands[operand];
     uint32_t buffer = o.buffers[(step + o.phase) % o.buffers.size()];
     bool device = schedule.buffers[buffer].space == Space::Device;
-    return contents[buffer * (size_t)schedule.devices + (device ? schedule.physicalDevice(op.device, step) : 0)];
+    return contents[buffer * (size_t)schedule.devices +
+                    (device ? schedule.physicalDevice(op.device, step) : 0)];
   }
   bool expect(const Op &op, size_t operand, const Symbol &wanted);
-  Symbol ofBatch(Kind kind, const Op &op, uint32_t a = 0, uint32_t b = 0, uint32_t set = 0) const {
-    return {kind, a, b, set, step, (uint32_t)op.round, (uint32_t)op.microBatch, 0};
+  Symbol ofBatch(Kind kind, const Op &op, uint32_t a = 0, uint32_t b = 0,
+                 uint32_t set = 0) const {
+    return {kind, a, b, set, step, (uint32_t)op.round, (uint32_t)op.microBatch,
+            0};
   }
   Entry findEntry(const Op &op) const;
   uint32_t batchesOf(uint32_t round, uint32_t layer) const;
@@ -84,10 +100,11 @@ private:
   const Model &model;
   const Plan &plan;
   const Schedule &schedule;
-  std::vector<Symbol> contents;                 ///< By buffer, device.
-  std::vector<Entry> entries;                   ///< Of launches.
-  std::vector<std::vector<uint32_t>> uses;      ///< By block: the layers whose use of it trains.
-  std::vector<uint32_t> updates, norms;         ///< By block, in this iteration.
+  std::vector<Symbol> contents; ///< By buffer, device.
+  std::vector<Entry> entries;   ///< Of launches.
+  std::vector<std::vector<uint32_t>>
+      uses; ///< By block: the layers whose use of it trains.
+  std::vector<uint32_t> updates, norms; ///< By block, in this iteration.
   uint32_t losses = 0;
   uint64_t step = 0;
   Outcome outcome;
@@ -96,12 +113,26 @@ private:
 } // namespace
 
 std::string Replay::text(const Symbol &s) const {
-  static const char *const names[] = {"nothing",     "input",      "label count", "seed",    "loss",
-                                      "boundary",    "saved",      "cotangent",   "parameters", "gradient",
-                                      "sum of gradients", "whole gradient", "moments", "squares", "clip coefficient"};
-  return std::string(names[(size_t)s.kind]) + " (" + std::to_string(s.a) + ", " + std::to_string(s.b) + ", " +
-         std::to_string(s.set) + "; step " + std::to_string(s.step) + " round " + std::to_string(s.round) + " mb " +
-         std::to_string(s.microBatch) + "; " + std::to_string(s.count) + " added)";
+  static const char *const names[] = {"nothing",
+                                      "input",
+                                      "label count",
+                                      "seed",
+                                      "loss",
+                                      "boundary",
+                                      "saved",
+                                      "cotangent",
+                                      "parameters",
+                                      "gradient",
+                                      "sum of gradients",
+                                      "whole gradient",
+                                      "moments",
+                                      "squares",
+                                      "clip coefficient"};
+  return std::string(names[(size_t)s.kind]) + " (" + std::to_string(s.a) +
+         ", " + std::to_string(s.b) + ", " + std::to_string(s.set) + "; step " +
+         std::to_string(s.step) + " round " + std::to_string(s.round) + " mb " +
+         std::to_string(s.microBatch) + "; " + std::to_string(s.count) +
+         " added)";
 }
 
 bool Replay::expect(const Op &op, size_t operand, const Symbol &wanted) {
@@ -109,9 +140,11 @@ bool Replay::expect(const Op &op, size_t operand, const Symbol &wanted) {
   if (found == wanted)
     return true;
   const Operand &o = op.operands[operand];
-  complain(op, "finds " + text(found) + " in '" +
-                   schedule.buffers[o.buffers[(step + o.phase) % o.buffers.size()]].name + "', but needs " +
-                   text(wanted));
+  complain(op,
+           "finds " + text(found) + " in '" +
+               schedule.buffers[o.buffers[(step + o.phase) % o.buffers.size()]]
+                   .name +
+               "', but needs " + text(wanted));
   return false;
 }
 
@@ -135,7 +168,8 @@ Entry Replay::findEntry(const Op &op) const {
       return {&layer.forwardSave[set], set};
     if (is(layer.rebuild[set], "rebuild" + tail))
       return {&layer.rebuild[set], set};
-    if (is(layer.backward[set], "backward" + tail + (layer.cotangentBytes.empty() ? "_nodx" : "")))
+    if (is(layer.backward[set],
+           "backward" + tail + (layer.cotangentBytes.empty() ? "_nodx" : "")))
       return {&layer.backward[set], set};
   }
   return {};
@@ -145,35 +179,43 @@ Entry Replay::findEntry(const Op &op) const {
 uint32_t Replay::batchesOf(uint32_t round, uint32_t layer) const {
   for (const Slot &slot : plan.slots) {
     const Stage &stage = plan.stages[slot.stage];
-    if (slot.round == round && stage.kind != StageKind::Forward && stage.begin <= layer && layer < stage.end)
+    if (slot.round == round && stage.kind != StageKind::Forward &&
+        stage.begin <= layer && layer < stage.end)
       return (uint32_t)slot.microBatches.size();
   }
   return 0;
 }
 
 bool Replay::fieldsAreValid(const Op &op) const {
-  auto in = [](int32_t value, size_t count) { return value >= 0 && (size_t)value < count; };
+  auto in = [](int32_t value, size_t count) {
+    return value >= 0 && (size_t)value < count;
+  };
   switch (op.kind) {
   case OpKind::Launch:
-    return in(op.layer, model.layers.size()) && in(op.round, model.rounds) && in(op.microBatch, model.microBatches) &&
+    return in(op.layer, model.layers.size()) && in(op.round, model.rounds) &&
+           in(op.microBatch, model.microBatches) &&
            in(op.slot, plan.slots.size());
   case OpKind::Zero:
-    return in(op.block, model.blocks.size()) && in(op.layer, model.layers.size()) && in(op.round, model.rounds) &&
+    return in(op.block, model.blocks.size()) &&
+           in(op.layer, model.layers.size()) && in(op.round, model.rounds) &&
            op.operands.size() == 1;
   case OpKind::StageInput:
-    return in(op.input, model.inputs.size()) && in(op.round, model.rounds) && in(op.microBatch, model.microBatches) &&
-           op.operands.size() == 1;
+    return in(op.input, model.inputs.size()) && in(op.round, model.rounds) &&
+           in(op.microBatch, model.microBatches) && op.operands.size() == 1;
   case OpKind::CountLabels:
-    return in(op.round, model.rounds) && in(op.microBatch, model.microBatches) &&
-           op.operands.size() == model.countInputs.size() + 1;
+    return in(op.round, model.rounds) &&
+           in(op.microBatch, model.microBatches) &&
+           op.operands.size() ==
+               model.countInputs.size() + (model.countScratchBytes ? 2 : 1);
   case OpKind::Accumulate:
     return in(op.block, model.blocks.size()) && op.operands.size() == 2;
   case OpKind::Norm:
     return in(op.block, model.blocks.size()) && op.operands.size() == 2;
   case OpKind::Optimizer:
-    return in(op.block, model.blocks.size()) && op.operands.size() == 3u + (model.clip ? 1 : 0) +
-                                                                        model.momentsPerElement +
-                                                                        (model.uploadIsMaster ? 0 : 1);
+    return in(op.block, model.blocks.size()) &&
+           op.operands.size() == 3u + (model.clip ? 1 : 0) +
+                                     model.momentsPerElement +
+                                     (model.uploadIsMaster ? 0 : 1);
   case OpKind::Clip:
     return !op.operands.empty();
   case OpKind::Seed:
@@ -193,10 +235,15 @@ void Replay::copy(const Op &op) {
   }
   if (source.kind == Kind::Parameters && op.kind == OpKind::Upload) {
     bool trains = !uses[source.a].empty();
-    uint64_t wanted = !trains ? 0 : model.staleness == 0 ? step : step > 0 ? step - 1 : 0;
+    uint64_t wanted = !trains                ? 0
+                      : model.staleness == 0 ? step
+                      : step > 0             ? step - 1
+                                             : 0;
     if (source.step != wanted) {
-      complain(op, "uploads parameters of block '" + model.blocks[source.a].name + "' after " +
-                       std::to_string(source.step) + " updates, but the step must see " + std::to_string(wanted));
+      complain(op,
+               "uploads parameters of block '" + model.blocks[source.a].name +
+                   "' after " + std::to_string(source.step) +
+                   " updates, but the step must see " + std::to_string(wanted));
       return;
     }
   }
@@ -206,8 +253,11 @@ void Replay::copy(const Op &op) {
 void Replay::launch(const Op &op, const Entry &entry) {
   const Layer &layer = model.layers[(size_t)op.layer];
   auto l = (uint32_t)op.layer;
-  const std::vector<uint32_t> &batches = plan.slots[(size_t)op.slot].microBatches;
-  auto place = (uint32_t)(std::find(batches.begin(), batches.end(), (uint32_t)op.microBatch) - batches.begin());
+  const std::vector<uint32_t> &batches =
+      plan.slots[(size_t)op.slot].microBatches;
+  auto place = (uint32_t)(std::find(batches.begin(), batches.end(),
+                                    (uint32_t)op.microBatch) -
+                          batches.begin());
   std::vector<size_t> gradients;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Argument &argument = entry.cost->arguments[i];
@@ -231,19 +281,29 @@ void Replay::launch(const Op &op, const Entry &entry) {
       // Which version it is was settled at the upload.
       const Symbol &found = at(op, i);
       uint32_t block = layer.parameters[argument.index].block;
-      bool late = uses[block].empty() ? found.step != 0
-                                      : found.step != (model.staleness && step ? step - 1 : model.staleness ? 0 : step);
+      bool late = uses[block].empty()
+                      ? found.step != 0
+                      : found.step != (model.staleness && step ? step - 1
+                                       : model.staleness       ? 0
+                                                               : step);
       if (found.kind != Kind::Parameters || found.a != block || late)
-        complain(op, "finds " + text(found) + ", but needs the parameters of block '" + model.blocks[block].name + "'");
+        complain(op, "finds " + text(found) +
+                         ", but needs the parameters of block '" +
+                         model.blocks[block].name + "'");
       if (op.operands[i].offset != layer.parameters[argument.index].offset)
-        complain(op, "reads parameter " + std::to_string(argument.index) + " at the wrong offset");
+        complain(op, "reads parameter " + std::to_string(argument.index) +
+                         " at the wrong offset");
       break;
     }
     case Role::Gradient: {
       uint32_t block = layer.parameters[argument.index].block;
-      expect(op, i, {Kind::Partial, block, l, 0, step, (uint32_t)op.round, 0, place});
-      if (op.operands[i].offset != (uint64_t)layer.parameters[argument.index].gradientOffset)
-        complain(op, "adds to the gradient of parameter " + std::to_string(argument.index) + " at the wrong offset");
+      expect(op, i,
+             {Kind::Partial, block, l, 0, step, (uint32_t)op.round, 0, place});
+      if (op.operands[i].offset !=
+          (uint64_t)layer.parameters[argument.index].gradientOffset)
+        complain(op, "adds to the gradient of parameter " +
+                         std::to_string(argument.index) +
+                         " at the wrong offset");
       gradients.push_back(i);
       break;
     }
@@ -252,8 +312,14 @@ void Replay::launch(const Op &op, const Entry &entry) {
     }
   }
   for (size_t i : gradients)
-    at(op, i) = {Kind::Partial, layer.parameters[entry.cost->arguments[i].index].block, l, 0, step, (uint32_t)op.round,
-                 0, place + 1};
+    at(op, i) = {Kind::Partial,
+                 layer.parameters[entry.cost->arguments[i].index].block,
+                 l,
+                 0,
+                 step,
+                 (uint32_t)op.round,
+                 0,
+                 place + 1};
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Argument &argument = entry.cost->arguments[i];
     if (argument.role == Role::Output)
@@ -271,14 +337,17 @@ void Replay::launch(const Op &op, const Entry &entry) {
 
 void Replay::accumulate(const Op &op) {
   auto block = (uint32_t)op.block;
-  // A round's complete gradient is the sum of that round; with one round, of all.
+  // A round's complete gradient is the sum of that round; with one round, of
+  // all.
   auto asSum = [&](const Symbol &s) {
-    if (s.kind == Kind::Partial && s.count == batchesOf(s.round, s.b) && s.round == 0)
+    if (s.kind == Kind::Partial && s.count == batchesOf(s.round, s.b) &&
+        s.round == 0)
       return Symbol{Kind::Sum, s.a, s.b, 0, s.step, 0, 0, 1};
     return s;
   };
   Symbol sum = asSum(at(op, 0)), addend = at(op, 1), &target = at(op, 0);
-  bool whole = addend.kind == Kind::Partial && addend.a == block && addend.step == step &&
+  bool whole = addend.kind == Kind::Partial && addend.a == block &&
+               addend.step == step &&
                addend.count == batchesOf(addend.round, addend.b);
   if (op.first) {
     if (!whole || addend.round != 0)
@@ -286,20 +355,25 @@ void Replay::accumulate(const Op &op) {
     target = {Kind::Sum, block, addend.b, 0, step, 0, 0, 1};
     return;
   }
-  if (whole && sum == Symbol{Kind::Sum, block, addend.b, 0, step, 0, 0, addend.round} && addend.round > 0) {
+  if (whole &&
+      sum == Symbol{Kind::Sum, block, addend.b, 0, step, 0, 0, addend.round} &&
+      addend.round > 0) {
     target = {Kind::Sum, block, addend.b, 0, step, 0, 0, addend.round + 1};
     return;
   }
   // Else the use of another layer: in layer order, each one complete.
   addend = asSum(addend);
   uint32_t added = sum.kind == Kind::Total ? sum.count : 1;
-  bool complete = addend.kind == Kind::Sum && addend.a == block && addend.step == step &&
-                  addend.count == model.rounds && sum.a == block && sum.step == step && added < uses[block].size() &&
-                  addend.b == uses[block][added] &&
-                  (sum.kind == Kind::Total ||
-                   (sum.kind == Kind::Sum && sum.b == uses[block][0] && sum.count == model.rounds));
+  bool complete =
+      addend.kind == Kind::Sum && addend.a == block && addend.step == step &&
+      addend.count == model.rounds && sum.a == block && sum.step == step &&
+      added < uses[block].size() && addend.b == uses[block][added] &&
+      (sum.kind == Kind::Total ||
+       (sum.kind == Kind::Sum && sum.b == uses[block][0] &&
+        sum.count == model.rounds));
   if (!complete)
-    complain(op, "adds " + text(addend) + " to " + text(sum) + ", which is not the order of additions");
+    complain(op, "adds " + text(addend) + " to " + text(sum) +
+                     ", which is not the order of additions");
   target = {Kind::Total, block, 0, 0, step, 0, 0, added + 1};
 }
 
@@ -314,7 +388,8 @@ void Replay::clip(const Op &op) {
     if (uses[b].empty())
       continue;
     if (next + 1 >= op.operands.size()) {
-      complain(op, "does not read the squares of block '" + model.blocks[b].name + "'");
+      complain(op, "does not read the squares of block '" +
+                       model.blocks[b].name + "'");
       break;
     }
     expect(op, next++, {Kind::Squares, b, 0, 0, step, 0, 0, 0});
@@ -377,7 +452,14 @@ void Replay::play(const Op &op, size_t index) {
   case OpKind::Launch:
     return launch(op, entries[index]);
   case OpKind::Zero:
-    at(op, 0) = {Kind::Partial, (uint32_t)op.block, (uint32_t)op.layer, 0, step, (uint32_t)op.round, 0, 0};
+    at(op, 0) = {Kind::Partial,
+                 (uint32_t)op.block,
+                 (uint32_t)op.layer,
+                 0,
+                 step,
+                 (uint32_t)op.round,
+                 0,
+                 0};
     return;
   case OpKind::StageInput:
     at(op, 0) = ofBatch(Kind::Input, op, (uint32_t)op.input);
@@ -385,7 +467,7 @@ void Replay::play(const Op &op, size_t index) {
   case OpKind::CountLabels:
     for (size_t i = 0; i < model.countInputs.size(); ++i)
       expect(op, i, ofBatch(Kind::Input, op, model.countInputs[i]));
-    at(op, op.operands.size() - 1) = ofBatch(Kind::Count, op);
+    at(op, model.countInputs.size()) = ofBatch(Kind::Count, op);
     return;
   case OpKind::Seed:
   case OpKind::Loss:
@@ -397,11 +479,22 @@ void Replay::play(const Op &op, size_t index) {
     // Both read the whole gradient: of all uses, rounds and micro-batches.
     auto block = (uint32_t)op.block;
     if (uses[block].empty())
-      return complain(op, "updates block '" + model.blocks[block].name + "', in which nothing trains");
-    Symbol whole{Kind::Total, block, 0, 0, step, 0, 0, (uint32_t)uses[block].size()};
+      return complain(op, "updates block '" + model.blocks[block].name +
+                              "', in which nothing trains");
+    Symbol whole{Kind::Total, block, 0, 0,
+                 step,        0,     0, (uint32_t)uses[block].size()};
     if (uses[block].size() == 1)
-      whole = model.rounds == 1 ? Symbol{Kind::Partial, block, uses[block][0], 0, step, 0, 0, batchesOf(0, uses[block][0])}
-                                : Symbol{Kind::Sum, block, uses[block][0], 0, step, 0, 0, model.rounds};
+      whole = model.rounds == 1
+                  ? Symbol{Kind::Partial,
+                           block,
+                           uses[block][0],
+                           0,
+                           step,
+                           0,
+                           0,
+                           batchesOf(0, uses[block][0])}
+                  : Symbol{Kind::Sum, block, uses[block][0], 0, step,
+                           0,         0,     model.rounds};
     expect(op, 0, whole);
     return op.kind == OpKind::Norm ? norm(op) : optimize(op);
   }
@@ -415,14 +508,17 @@ bool Replay::prepare() {
   for (size_t i = 0; i < schedule.ops.size(); ++i) {
     const Op &op = schedule.ops[i];
     if (!fieldsAreValid(op)) {
-      complain(op, "names a layer, block, slot or micro-batch that does not exist, or has the wrong operands");
+      complain(op, "names a layer, block, slot or micro-batch that does not "
+                   "exist, or has the wrong operands");
       continue;
     }
     if (op.kind != OpKind::Launch)
       continue;
     entries[i] = findEntry(op);
-    if (!entries[i].cost || entries[i].cost->arguments.size() != op.operands.size()) {
-      complain(op, "launches '" + op.entry + "', which layer '" + model.layers[(size_t)op.layer].name +
+    if (!entries[i].cost ||
+        entries[i].cost->arguments.size() != op.operands.size()) {
+      complain(op, "launches '" + op.entry + "', which layer '" +
+                       model.layers[(size_t)op.layer].name +
                        "' does not have with these operands");
       continue;
     }
@@ -431,24 +527,31 @@ bool Replay::prepare() {
       Access wanted = argument.role == Role::Gradient ? Access::ReadWrite
                       : argument.role >= Role::Output ? Access::Write
                                                       : Access::Read;
-      if (op.operands[a].bytes != argument.bytes || op.operands[a].access != wanted)
-        complain(op, "has the wrong size or access for argument " + std::to_string(a));
+      if (op.operands[a].bytes != argument.bytes ||
+          op.operands[a].access != wanted)
+        complain(op, "has the wrong size or access for argument " +
+                         std::to_string(a));
     }
   }
   uses.resize(model.blocks.size());
   for (uint32_t l = 0; l < model.layers.size(); ++l)
     for (const Parameter &parameter : model.layers[l].parameters)
-      if (parameter.gradientOffset >= 0 && (uses[parameter.block].empty() || uses[parameter.block].back() != l))
+      if (parameter.gradientOffset >= 0 &&
+          (uses[parameter.block].empty() || uses[parameter.block].back() != l))
         uses[parameter.block].push_back(l);
   // Before the first step every copy and master holds the initial parameters.
   for (const Op &op : schedule.ops) {
-    size_t master = op.kind == OpKind::Optimizer ? (model.clip ? 2 : 1) : SIZE_MAX;
+    size_t master =
+        op.kind == OpKind::Optimizer ? (model.clip ? 2 : 1) : SIZE_MAX;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      bool uploads = op.kind == OpKind::Upload && op.lane == LaneKind::ParameterUp && i == 0;
-      if ((!uploads && i != master) || op.block < 0 || (size_t)op.block >= model.blocks.size())
+      bool uploads = op.kind == OpKind::Upload &&
+                     op.lane == LaneKind::ParameterUp && i == 0;
+      if ((!uploads && i != master) || op.block < 0 ||
+          (size_t)op.block >= model.blocks.size())
         continue;
       for (uint32_t buffer : op.operands[i].buffers)
-        contents[buffer * (size_t)schedule.devices] = {Kind::Parameters, (uint32_t)op.block, 0, 0, 0, 0, 0, 0};
+        contents[buffer * (size_t)schedule.devices] = {
+            Kind::Parameters, (uint32_t)op.block, 0, 0, 0, 0, 0, 0};
     }
   }
   return outcome.ok;
@@ -469,12 +572,14 @@ Outcome Replay::run() {
     for (uint32_t b = 0; b < uses.size(); ++b)
       if (updates[b] != (uses[b].empty() ? 0u : 1u)) {
         outcome.ok = false;
-        outcome.messages.push_back("block '" + model.blocks[b].name + "' is updated " + std::to_string(updates[b]) +
-                                   " times" + when);
+        outcome.messages.push_back(
+            "block '" + model.blocks[b].name + "' is updated " +
+            std::to_string(updates[b]) + " times" + when);
       }
     if (losses != 1) {
       outcome.ok = false;
-      outcome.messages.push_back("the step's loss is joined " + std::to_string(losses) + " times" + when);
+      outcome.messages.push_back("the step's loss is joined " +
+                                 std::to_string(losses) + " times" + when);
     }
   }
   return outcome;

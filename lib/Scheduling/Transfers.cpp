@@ -1,14 +1,16 @@
 //===- Transfers.cpp - Every transfer, launch and host step ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ops are issued in an order in which nothing waits for what is issued later: slot by slot, a slot's micro-batches in turn. The
-// parameters of the slot that comes next on a device go between the micro-batches of the slot before, behind its activations:
-// that order, and the number of instances in each pool, is all the pacing there is.
+// Ops are issued in an order in which nothing waits for what is issued later:
+// slot by slot, a slot's micro-batches in turn. The parameters of the slot that
+// comes next on a device go between the micro-batches of the slot before,
+// behind its activations: that order, and the number of instances in each pool,
+// is all the pacing there is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,16 +29,17 @@ enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };
 class IterationBuilder {
 public:
   IterationBuilder(const TransferProblem &problem, Schedule &schedule)
-      : model(problem.model), machine(problem.machine), plan(problem.plan), schedule(schedule),
-        host(problem.model, schedule) {}
+      : model(problem.model), machine(problem.machine), plan(problem.plan),
+        schedule(schedule), host(problem.model, schedule) {}
 
   Outcome run();
 
 private:
   struct BlockState {
     std::set<uint32_t> gradientLayers; ///< Whose backward adds to its gradient.
-    size_t lastSlot = 0;               ///< After which nothing of the iteration touches copy or gradient.
-    size_t firstSlot = SIZE_MAX;       ///< That uploads it.
+    size_t lastSlot =
+        0; ///< After which nothing of the iteration touches copy or gradient.
+    size_t firstSlot = SIZE_MAX; ///< That uploads it.
   };
 
   Outcome shapeStages();
@@ -59,7 +62,9 @@ private:
   void emitLoss();
   Operand gradientOf(uint32_t block, Access access);
 
-  uint32_t microBatchOf(size_t slot, uint32_t position) const { return plan.slots[slot].microBatches[position]; }
+  uint32_t microBatchOf(size_t slot, uint32_t position) const {
+    return plan.slots[slot].microBatches[position];
+  }
   std::string suffix(size_t slot, int64_t microBatch = -1) const;
 
   const Model &model;
@@ -68,14 +73,16 @@ private:
   Schedule &schedule;
   HostBuffers host;
   std::vector<StageShape> shapes;
-  std::vector<std::vector<uint32_t>> parameterValues; ///< By stage, in order of first use.
+  std::vector<std::vector<uint32_t>>
+      parameterValues; ///< By stage, in order of first use.
   PoolPlan pools;
-  std::vector<uint32_t> poolBuffer;                ///< First buffer of each pool.
-  std::vector<std::vector<uint64_t>> taken;        ///< By device, pool.
+  std::vector<uint32_t> poolBuffer;         ///< First buffer of each pool.
+  std::vector<std::vector<uint64_t>> taken; ///< By device, pool.
   std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
-  std::vector<std::map<uint32_t, Operand>> held;   ///< By slot: the instance of each value now.
+  std::vector<std::map<uint32_t, Operand>>
+      held; ///< By slot: the instance of each value now.
   std::vector<BlockState> blocks;
-  size_t lossSlot = 0;                             ///< The last fused one.
+  size_t lossSlot = 0; ///< The last fused one.
 };
 
 } // namespace
@@ -110,7 +117,9 @@ static uint64_t traffic(const Op &op) {
 }
 
 static double hostTime(const Machine &machine, const Op &op) {
-  return machine.hostBandwidth > 0 ? (double)traffic(op) / machine.hostBandwidth * 1e9 : 0;
+  return machine.hostBandwidth > 0
+             ? (double)traffic(op) / machine.hostBandwidth * 1e9
+             : 0;
 }
 
 Outcome IterationBuilder::shapeStages() {
@@ -127,7 +136,8 @@ Outcome IterationBuilder::shapeStages() {
 }
 
 void IterationBuilder::makePools() {
-  static const char *const names[] = {"parameters", "gradients", "activations up", "activations down"};
+  static const char *const names[] = {"parameters", "gradients",
+                                      "activations up", "activations down"};
   SlotSequence sequence;
   for (const Slot &slot : plan.slots) {
     sequence.stage.push_back(slot.stage);
@@ -142,8 +152,8 @@ void IterationBuilder::makePools() {
     poolBuffer.push_back((uint32_t)schedule.buffers.size());
     for (uint32_t i = 0; i < pool.count; ++i) {
       Buffer &buffer = schedule.buffers.emplace_back();
-      buffer.name = std::string(names[(size_t)pool.cls]) + " of " + std::to_string(pool.bytes) + " bytes #" +
-                    std::to_string(i);
+      buffer.name = std::string(names[(size_t)pool.cls]) + " of " +
+                    std::to_string(pool.bytes) + " bytes #" + std::to_string(i);
       buffer.bytes = pool.bytes;
     }
   }
@@ -165,7 +175,8 @@ void IterationBuilder::makeLocals() {
         continue;
       localBuffers[s][v] = (uint32_t)schedule.buffers.size();
       Buffer &buffer = schedule.buffers.emplace_back();
-      buffer.name = "stage " + std::to_string(s) + ": " + describeValue(model, value.key);
+      buffer.name =
+          "stage " + std::to_string(s) + ": " + describeValue(model, value.key);
       buffer.bytes = value.bytes;
       buffer.computeOnly = true;
       buffer.slot = firstSlot[s];
@@ -180,7 +191,8 @@ void IterationBuilder::findBlocks() {
     if (plan.stages[slot.stage].kind == StageKind::Fused)
       lossSlot = i;
     for (const StageValue &value : shapes[slot.stage].values) {
-      if (value.key.kind != ValueKind::Parameters && value.key.kind != ValueKind::Gradient)
+      if (value.key.kind != ValueKind::Parameters &&
+          value.key.kind != ValueKind::Gradient)
         continue;
       BlockState &state = blocks[value.key.owner];
       state.lastSlot = i;
@@ -192,7 +204,8 @@ void IterationBuilder::findBlocks() {
   }
 }
 
-Operand IterationBuilder::take(const StageValue &value, uint32_t device, Access access) {
+Operand IterationBuilder::take(const StageValue &value, uint32_t device,
+                               Access access) {
   uint32_t pool = pools.find(poolClass(value), alignUp(value.bytes));
   auto instance = (uint32_t)(taken[device][pool]++ % pools.pools[pool].count);
   return {{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
@@ -229,9 +242,11 @@ void IterationBuilder::emitInputs() {
       for (uint32_t i = 0; i < model.inputs.size(); ++i) {
         if (!read[i])
           continue;
-        Op &op = emit(OpKind::StageInput, LaneKind::Staging, "stage " + model.inputs[i].name + where);
-        op.operands.push_back(
-            host.perStep("input " + model.inputs[i].name, model.inputs[i].bytes, r, m, Access::Write));
+        Op &op = emit(OpKind::StageInput, LaneKind::Staging,
+                      "stage " + model.inputs[i].name + where);
+        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
+                                           model.inputs[i].bytes, r, m,
+                                           Access::Write));
         op.input = (int32_t)i;
         op.round = (int32_t)r;
         op.microBatch = (int32_t)m;
@@ -239,11 +254,16 @@ void IterationBuilder::emitInputs() {
       }
       if (!model.countLabels)
         continue;
-      Op &op = emit(OpKind::CountLabels, LaneKind::Staging, "count labels" + where);
+      Op &op =
+          emit(OpKind::CountLabels, LaneKind::Staging, "count labels" + where);
       for (uint32_t i : model.countInputs)
-        op.operands.push_back(
-            host.perStep("input " + model.inputs[i].name, model.inputs[i].bytes, r, m, Access::Read));
-      op.operands.push_back(host.perStep("label count", 4, r, m, Access::Write));
+        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
+                                           model.inputs[i].bytes, r, m,
+                                           Access::Read));
+      op.operands.push_back(
+          host.perStep("label count", 4, r, m, Access::Write));
+      if (model.countScratchBytes)
+        op.operands.push_back(host.countScratch());
       op.entry = model.countEntry;
       op.round = (int32_t)r;
       op.microBatch = (int32_t)m;
@@ -257,7 +277,8 @@ void IterationBuilder::emitParameterUpload(size_t slot, uint32_t value) {
   const StageValue &info = shapes[plan.slots[slot].stage].values[value];
   uint32_t block = info.key.owner;
   Op &op = emit(OpKind::Upload, LaneKind::ParameterUp,
-                "upload parameters of " + model.blocks[block].name + " for slot " + std::to_string(slot));
+                "upload parameters of " + model.blocks[block].name +
+                    " for slot " + std::to_string(slot));
   op.device = (int32_t)plan.slots[slot].device;
   Operand instance = take(info, plan.slots[slot].device, Access::Write);
   op.operands = {host.uploadCopy(block, Access::Read), instance};
@@ -269,20 +290,24 @@ void IterationBuilder::emitParameterUpload(size_t slot, uint32_t value) {
   held[slot][value] = instance;
 }
 
-void IterationBuilder::emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch) {
+void IterationBuilder::emitValueUpload(size_t slot, uint32_t value,
+                                       uint32_t microBatch) {
   const Slot &where = plan.slots[slot];
   const StageValue &info = shapes[where.stage].values[value];
   Operand source;
   if (info.key.kind == ValueKind::Side)
-    source = host.perStep("input " + model.inputs[info.key.owner].name, info.bytes, where.round, microBatch,
-                          Access::Read);
+    source = host.perStep("input " + model.inputs[info.key.owner].name,
+                          info.bytes, where.round, microBatch, Access::Read);
   else if (info.key.kind == ValueKind::Seed)
-    source = host.perStep("seed", info.bytes, where.round, microBatch, Access::Read);
+    source =
+        host.perStep("seed", info.bytes, where.round, microBatch, Access::Read);
   else
-    source = host.value(info.key, info.bytes, where.round, microBatch, Access::Read);
-  Op &op = emit(OpKind::Upload, LaneKind::ActivationUp,
-                "upload " + describeValue(model, info.key) + suffix(slot, microBatch) + " for slot " +
-                    std::to_string(slot));
+    source =
+        host.value(info.key, info.bytes, where.round, microBatch, Access::Read);
+  Op &op =
+      emit(OpKind::Upload, LaneKind::ActivationUp,
+           "upload " + describeValue(model, info.key) +
+               suffix(slot, microBatch) + " for slot " + std::to_string(slot));
   op.device = (int32_t)where.device;
   op.operands = {std::move(source), held[slot][value]};
   op.operands[1].access = Access::Write;
@@ -297,16 +322,20 @@ void IterationBuilder::emitValueUpload(size_t slot, uint32_t value, uint32_t mic
   op.duration = predictCopy(machine, true, info.bytes);
 }
 
-void IterationBuilder::emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch) {
+void IterationBuilder::emitValueDownload(size_t slot, uint32_t value,
+                                         uint32_t microBatch) {
   const Slot &where = plan.slots[slot];
   const StageValue &info = shapes[where.stage].values[value];
   Op &op = emit(OpKind::Download, LaneKind::ActivationDown,
-                "download " + describeValue(model, info.key) + suffix(slot, microBatch));
+                "download " + describeValue(model, info.key) +
+                    suffix(slot, microBatch));
   bool loss = info.key.kind == ValueKind::Loss;
   op.device = (int32_t)where.device;
   op.operands = {withAccess(held[slot][value], Access::Read),
-                 loss ? host.perStep("loss", info.bytes, where.round, microBatch, Access::Write)
-                      : host.value(info.key, info.bytes, where.round, microBatch, Access::Write)};
+                 loss ? host.perStep("loss", info.bytes, where.round,
+                                     microBatch, Access::Write)
+                      : host.value(info.key, info.bytes, where.round,
+                                   microBatch, Access::Write)};
   op.slot = (int32_t)slot;
   op.round = (int32_t)where.round;
   op.microBatch = (int32_t)microBatch;
@@ -315,12 +344,14 @@ void IterationBuilder::emitValueDownload(size_t slot, uint32_t value, uint32_t m
   op.duration = predictCopy(machine, false, info.bytes);
 }
 
-void IterationBuilder::emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch) {
+void IterationBuilder::emitLaunch(size_t slot, uint32_t launch,
+                                  uint32_t microBatch) {
   const Slot &where = plan.slots[slot];
   const StageShape &shape = shapes[where.stage];
   const LaunchShape &info = shape.launches[launch];
   const Layer &layer = model.layers[info.layer];
-  Op &op = emit(OpKind::Launch, LaneKind::Compute, info.name + " " + layer.name + suffix(slot, microBatch));
+  Op &op = emit(OpKind::Launch, LaneKind::Compute,
+                info.name + " " + layer.name + suffix(slot, microBatch));
   op.device = (int32_t)where.device;
   op.entry = layer.bodyName + "::" + info.name;
   for (const Use &use : info.operands) {
@@ -348,7 +379,8 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   std::string name = describeValue(model, info.key) + suffix(slot);
   Op &op = emit(OpKind::Download, LaneKind::GradientDown, "download " + name);
   op.device = (int32_t)where.device;
-  op.operands = {withAccess(held[slot][value], Access::Read), host.landing(block, layer, Access::Write)};
+  op.operands = {withAccess(held[slot][value], Access::Read),
+                 host.landing(block, layer, Access::Write)};
   op.slot = (int32_t)slot;
   op.round = (int32_t)where.round;
   op.layer = (int32_t)layer;
@@ -359,8 +391,9 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
     return;
   Op &add = emit(OpKind::Accumulate, LaneKind::Update, "add " + name);
   add.first = where.round == 0;
-  add.operands = {host.sum(block, layer, add.first ? Access::Write : Access::ReadWrite),
-                  host.landing(block, layer, Access::Read)};
+  add.operands = {
+      host.sum(block, layer, add.first ? Access::Write : Access::ReadWrite),
+      host.landing(block, layer, Access::Read)};
   add.round = (int32_t)where.round;
   add.layer = (int32_t)layer;
   add.block = (int32_t)block;
@@ -370,11 +403,12 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
 void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
   const Slot &where = plan.slots[slot];
   const StageShape &shape = shapes[where.stage];
-  uint32_t microBatch = microBatchOf(slot, position), count = (uint32_t)where.microBatches.size();
+  uint32_t microBatch = microBatchOf(slot, position),
+           count = (uint32_t)where.microBatches.size();
   bool last = position + 1 == count;
   // By launch: what must be there before, and what goes out after.
-  std::vector<std::vector<uint32_t>> before(shape.launches.size()), after(shape.launches.size()),
-      complete(shape.launches.size());
+  std::vector<std::vector<uint32_t>> before(shape.launches.size()),
+      after(shape.launches.size()), complete(shape.launches.size());
   for (uint32_t v = 0; v < shape.values.size(); ++v) {
     const StageValue &value = shape.values[v];
     if (value.local() || value.key.kind == ValueKind::Parameters)
@@ -393,11 +427,14 @@ void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
     if (l == 0) {
       // This micro-batch's share of the next slot's parameters.
       size_t next = slot + 1;
-      while (next < plan.slots.size() && plan.slots[next].device != where.device)
+      while (next < plan.slots.size() &&
+             plan.slots[next].device != where.device)
         ++next;
       if (next < plan.slots.size()) {
-        const std::vector<uint32_t> &values = parameterValues[plan.slots[next].stage];
-        for (size_t i = values.size() * position / count; i < values.size() * (position + 1) / count; ++i)
+        const std::vector<uint32_t> &values =
+            parameterValues[plan.slots[next].stage];
+        for (size_t i = values.size() * position / count;
+             i < values.size() * (position + 1) / count; ++i)
           emitParameterUpload(next, values[i]);
       }
     }
@@ -417,7 +454,8 @@ void IterationBuilder::emitSlot(size_t slot) {
     if (value.key.kind != ValueKind::Gradient)
       continue;
     held[slot][v] = take(value, where.device, Access::Write);
-    Op &op = emit(OpKind::Zero, LaneKind::Compute, "zero " + describeValue(model, value.key) + suffix(slot));
+    Op &op = emit(OpKind::Zero, LaneKind::Compute,
+                  "zero " + describeValue(model, value.key) + suffix(slot));
     op.device = (int32_t)where.device;
     op.operands = {held[slot][v]};
     op.slot = (int32_t)slot;
@@ -434,7 +472,8 @@ void IterationBuilder::emitSlot(size_t slot) {
 
 Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
   uint32_t layer = *blocks[block].gradientLayers.begin();
-  return model.rounds == 1 ? host.landing(block, layer, access) : host.sum(block, layer, access);
+  return model.rounds == 1 ? host.landing(block, layer, access)
+                           : host.sum(block, layer, access);
 }
 
 void IterationBuilder::emitUpdates(size_t slot) {
@@ -448,9 +487,11 @@ void IterationBuilder::emitUpdates(size_t slot) {
       if (layer == *state.gradientLayers.begin())
         continue;
       Op &op = emit(OpKind::Accumulate, LaneKind::Update,
-                    "add use of " + model.blocks[b].name + " by " + model.layers[layer].name);
-      op.operands = {gradientOf(b, Access::ReadWrite), model.rounds == 1 ? host.landing(b, layer, Access::Read)
-                                                                         : host.sum(b, layer, Access::Read)};
+                    "add use of " + model.blocks[b].name + " by " +
+                        model.layers[layer].name);
+      op.operands = {gradientOf(b, Access::ReadWrite),
+                     model.rounds == 1 ? host.landing(b, layer, Access::Read)
+                                       : host.sum(b, layer, Access::Read)};
       op.layer = (int32_t)layer;
       op.block = (int32_t)b;
       op.duration = hostTime(machine, op);
@@ -464,8 +505,10 @@ void IterationBuilder::emitUpdates(size_t slot) {
       for (const Parameter &parameter : layer.parameters)
         if (parameter.block == b && parameter.gradientOffset >= 0)
           members.insert(parameter.gradientOffset);
-    Op &op = emit(OpKind::Norm, LaneKind::Update, "norm of " + model.blocks[b].name);
-    op.operands = {gradientOf(b, Access::Read), host.partials(b, 8 * members.size(), Access::Write)};
+    Op &op =
+        emit(OpKind::Norm, LaneKind::Update, "norm of " + model.blocks[b].name);
+    op.operands = {gradientOf(b, Access::Read),
+                   host.partials(b, 8 * members.size(), Access::Write)};
     op.block = (int32_t)b;
     op.duration = hostTime(machine, op);
   }
@@ -491,14 +534,16 @@ void IterationBuilder::emitUpdates(size_t slot) {
   op.duration = hostTime(machine, op);
   // All wait for the norm: what the next iteration uploads first goes first.
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(blocks[a].firstSlot, a) < std::pair(blocks[b].firstSlot, b);
+    return std::pair(blocks[a].firstSlot, a) <
+           std::pair(blocks[b].firstSlot, b);
   });
   for (uint32_t b : order)
     emitOptimizer(b);
 }
 
 void IterationBuilder::emitOptimizer(uint32_t block) {
-  Op &op = emit(OpKind::Optimizer, LaneKind::Update, "update " + model.blocks[block].name);
+  Op &op = emit(OpKind::Optimizer, LaneKind::Update,
+                "update " + model.blocks[block].name);
   op.operands.push_back(gradientOf(block, Access::Read));
   if (model.clip)
     op.operands.push_back(host.coefficient(Access::Read));
@@ -565,19 +610,27 @@ Outcome TransferProblem::check() const {
   if (plan.slots.empty())
     complain("the plan has no slots");
   for (size_t s = 0; s < plan.stages.size(); ++s)
-    if (plan.stages[s].begin >= plan.stages[s].end || plan.stages[s].end > model.layers.size())
-      complain("stage " + std::to_string(s) + " holds layers " + std::to_string(plan.stages[s].begin) + " to " +
-               std::to_string(plan.stages[s].end) + " of " + std::to_string(model.layers.size()));
-    else if ((plan.stages[s].kind == StageKind::Fused) != (plan.stages[s].end == model.layers.size()))
-      complain("stage " + std::to_string(s) + ": the loss layer belongs to the fused stage, and it alone");
+    if (plan.stages[s].begin >= plan.stages[s].end ||
+        plan.stages[s].end > model.layers.size())
+      complain("stage " + std::to_string(s) + " holds layers " +
+               std::to_string(plan.stages[s].begin) + " to " +
+               std::to_string(plan.stages[s].end) + " of " +
+               std::to_string(model.layers.size()));
+    else if ((plan.stages[s].kind == StageKind::Fused) !=
+             (plan.stages[s].end == model.layers.size()))
+      complain("stage " + std::to_string(s) +
+               ": the loss layer belongs to the fused stage, and it alone");
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot &slot = plan.slots[i];
-    if (slot.stage >= plan.stages.size() || slot.device >= machine.devices || slot.round >= model.rounds ||
-        slot.microBatches.empty())
-      complain("slot " + std::to_string(i) + " names a stage, device, round or micro-batch that does not exist");
+    if (slot.stage >= plan.stages.size() || slot.device >= machine.devices ||
+        slot.round >= model.rounds || slot.microBatches.empty())
+      complain(
+          "slot " + std::to_string(i) +
+          " names a stage, device, round or micro-batch that does not exist");
     for (uint32_t m : slot.microBatches)
       if (m >= model.microBatches)
-        complain("slot " + std::to_string(i) + " runs micro-batch " + std::to_string(m) + " of " +
+        complain("slot " + std::to_string(i) + " runs micro-batch " +
+                 std::to_string(m) + " of " +
                  std::to_string(model.microBatches));
   }
   return outcome;

@@ -1,8 +1,9 @@
-//===- Transfers.h - Builds one iteration ------------------------*- C++ -*-===//
+//===- Transfers.h - Builds one iteration ------------------------*- C++
+//-*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,15 +16,21 @@
 
 namespace rondo::scheduling::detail {
 
-/// The buffers of host memory, made on first mention. Every function returns the operand for one use.
+/// The buffers of host memory, made on first mention. Every function returns
+/// the operand for one use.
 class HostBuffers {
 public:
-  HostBuffers(const Model &model, Schedule &schedule) : model(model), schedule(schedule) {}
+  HostBuffers(const Model &model, Schedule &schedule)
+      : model(model), schedule(schedule) {}
 
-  /// A boundary value, saved value or cotangent of a micro-batch: two in turn by round where rounds or iterations overlap.
-  Operand value(const ValueKey &key, uint64_t bytes, uint32_t round, uint32_t microBatch, Access access);
-  /// What exists once a micro-batch of the step: staged inputs, label counts, seeds, losses.
-  Operand perStep(const std::string &name, uint64_t bytes, uint32_t round, uint32_t microBatch, Access access);
+  /// A boundary value, saved value or cotangent of a micro-batch: two in turn
+  /// by round where rounds or iterations overlap.
+  Operand value(const ValueKey &key, uint64_t bytes, uint32_t round,
+                uint32_t microBatch, Access access);
+  /// What exists once a micro-batch of the step: staged inputs, label counts,
+  /// seeds, losses.
+  Operand perStep(const std::string &name, uint64_t bytes, uint32_t round,
+                  uint32_t microBatch, Access access);
   /// The upload copy that this iteration's uploads read.
   Operand uploadCopy(uint32_t block, Access access);
   /// The one that this iteration's update writes, for the next but `staleness`.
@@ -34,10 +41,13 @@ public:
   Operand sum(uint32_t block, uint32_t layer, Access access);
   Operand partials(uint32_t block, uint64_t bytes, Access access);
   Operand coefficient(Access access);
+  /// The label count's workspace; counts run one after the other.
+  Operand countScratch();
 
 private:
   uint32_t make(const std::string &name, Space space, uint64_t bytes);
-  Operand single(const std::string &name, Space space, uint64_t bytes, Access access);
+  Operand single(const std::string &name, Space space, uint64_t bytes,
+                 Access access);
   Operand copies(uint32_t block, uint32_t phase, Access access);
 
   const Model &model;

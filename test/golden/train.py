@@ -114,9 +114,8 @@ def main():
     for shape in options.shapes.split(","):
         rounds = int(shape.split("x")[0])
         devices = [int(d) for d in options.devices.split(",")]
-        memory = smallest_memory(run, devices[-1], rounds)
         ways = [(d, []) for d in devices]
-        ways += [(devices[-1], ["--recompute=full", f"--device-memory={memory}"]), (devices[0], ["--recompute=full", f"--device-memory={memory}"])]
+        ways += [(d, ["--recompute=full", f"--device-memory={smallest_memory(run, d, rounds)}"]) for d in (devices[-1], devices[0])]
         ways += [(devices[min(1, len(devices) - 1)], [f"--recompute={how}"]) for how in ("full", "elementwise", "none")]
         first = None
         for count, extra in ways:

@@ -284,6 +284,8 @@ void ToyBuilder::round(uint32_t r) {
     copy(OpKind::Upload, Lane::ActivationUp, first, "upload x" + mb, {x[m]}, 0, {dx}, kActivation);
     OpT &forward = op(OpKind::Launch, Lane::Compute, first, "forward layer 0" + mb);
     forward.entry = 0;
+    forward.round = (int)r;
+    forward.micro_batch = (int)i;
     forward.node = "node_linear0";
     operand(forward, {dx}, kActivation, 1);
     operand(forward, params0, element * kToyWeight, 1, 256 * 8);
@@ -305,6 +307,8 @@ void ToyBuilder::round(uint32_t r) {
     copy(OpKind::Upload, Lane::ActivationUp, second, "upload seed" + mb, {seeds[m]}, 0, {seed}, 4);
     OpT &fused = op(OpKind::Launch, Lane::Compute, second, "fused layer 1" + mb);
     fused.entry = 1;
+    fused.round = (int)r;
+    fused.micro_batch = (int)i;
     fused.node = "node_loss";
     operand(fused, {hIn}, kActivation, 1);
     operand(fused, {label}, 8 * kRows, 1);
@@ -331,6 +335,8 @@ void ToyBuilder::round(uint32_t r) {
     copy(OpKind::Upload, Lane::ActivationUp, third, "upload dh" + mb, {dh[m]}, 0, {dhIn}, kActivation);
     OpT &backward = op(OpKind::Launch, Lane::Compute, third, "backward layer 0" + mb);
     backward.entry = 2;
+    backward.round = (int)r;
+    backward.micro_batch = (int)i;
     operand(backward, {xIn}, kActivation, 1);
     operand(backward, {dhIn}, kActivation, 1);
     operand(backward, {g0}, 4 * kToyWeight, 3);
@@ -468,10 +474,7 @@ void testing::addWaits(ProgramT &table) {
         bool found = false;
         for (uint32_t t = 0; t < period && !found; ++t)
           found = conflict(all[(t + period - distance % period) % period][a], all[t][b]);
-        if (!found)
-          continue;
-        // Later iterations of `a` imply earlier ones.
-        table.ops[b]->waits.push_back(Wait(a, distance));
-        break;
+        if (found)
+          table.ops[b]->waits.push_back(Wait(a, distance));
       }
 }

@@ -1,12 +1,13 @@
 //===- ChainTest.cpp - All problems one after the other -------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Random models, machines and options go from stages to a simulated, verified schedule.
+// Random models, machines and options go from stages to a simulated, verified
+// schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,8 @@ TEST(Chain, RandomModelsPassEveryVerifier) {
     Model model = randomModel(random);
     options.devices = 1 + random() % 4;
     options.keep = (SaveSet)(random() % 3);
-    options.save = options.keep == SaveSet::Input ? (SaveSet)(1 + random() % 2) : options.keep;
+    options.save = options.keep == SaveSet::Input ? (SaveSet)(1 + random() % 2)
+                                                  : options.keep;
     options.rotate = random() % 4 > 0;
     // Some limits bind, a few are hopeless.
     options.deviceLimit = random() % 2 ? 0 : 8192 + random() % 60000;
@@ -37,7 +39,8 @@ TEST(Chain, RandomModelsPassEveryVerifier) {
       ASSERT_EQ(result.failedAt, "partition") << join(result.outcome);
       continue;
     }
-    ASSERT_TRUE(result.outcome) << result.failedAt << ": " << join(result.outcome);
+    ASSERT_TRUE(result.outcome)
+        << result.failedAt << ": " << join(result.outcome);
     ++plans;
     EXPECT_GT(result.simulation.iteration, 0);
     EXPECT_LE(result.simulation.bubble, 1);

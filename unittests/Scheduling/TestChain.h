@@ -1,8 +1,8 @@
 //===- TestChain.h - Runs the planner's problems in order -------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,8 @@ inline std::string join(const Outcome &outcome) {
 }
 
 /// Everything after the stages: with `result.plan.stages`, keep and save given.
-inline void runFromStages(const Model &model, const ChainOptions &options, ChainResult &result) {
+inline void runFromStages(const Model &model, const ChainOptions &options,
+                          ChainResult &result) {
   Machine machine = testMachine(options.devices);
   auto step = [&](const char *name, Outcome outcome) {
     if (result.outcome && !outcome) {
@@ -46,17 +47,20 @@ inline void runFromStages(const Model &model, const ChainOptions &options, Chain
     return (bool)result.outcome;
   };
   SlotProblem slots{model, options.devices, options.rotate};
-  if (!step("slots", slots.solve(result.plan)) || !step("slots verify", slots.verify(result.plan)))
+  if (!step("slots", slots.solve(result.plan)) ||
+      !step("slots verify", slots.verify(result.plan)))
     return;
   TransferProblem transfers{model, machine, result.plan};
   if (!step("transfers", transfers.solve(result.schedule)) ||
       !step("transfers verify", transfers.verify(result.schedule)))
     return;
   FenceProblem fences;
-  if (!step("fences", fences.solve(result.schedule)) || !step("fences verify", fences.verify(result.schedule)))
+  if (!step("fences", fences.solve(result.schedule)) ||
+      !step("fences verify", fences.verify(result.schedule)))
     return;
   MemoryProblem memory{options.deviceLimit, 0};
-  if (!step("memory", memory.solve(result.schedule)) || !step("memory verify", memory.verify(result.schedule)))
+  if (!step("memory", memory.solve(result.schedule)) ||
+      !step("memory verify", memory.verify(result.schedule)))
     return;
   if (!step("fences verify on bytes", fences.verify(result.schedule)))
     return;
@@ -66,7 +70,9 @@ inline void runFromStages(const Model &model, const ChainOptions &options, Chain
 inline ChainResult runChain(const Model &model, const ChainOptions &options) {
   ChainResult result;
   Machine machine = testMachine(options.devices);
-  PartitionProblem partition{model, machine, options.keep, options.save, options.deviceLimit, options.rotate};
+  PartitionProblem partition{
+      model,         machine, options.keep, options.save, options.deviceLimit,
+      options.rotate};
   result.outcome = partition.solve(result.plan);
   result.failedAt = "partition";
   if (!result.outcome)

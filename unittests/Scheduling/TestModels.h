@@ -1,8 +1,8 @@
 //===- TestModels.h - Models for the planner's tests ------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,25 +18,30 @@ namespace rondo::scheduling::testing {
 
 /// What a test says of a layer; the entries' argument lists follow from it.
 struct LayerSpec {
-  double forwardTime = 100;             ///< Backward takes twice as long.
+  double forwardTime = 100;               ///< Backward takes twice as long.
   std::vector<uint64_t> parameters{1024}; ///< Bytes, f32 uploads unless `half`.
-  std::vector<bool> trains;             ///< Parallel; missing: true.
-  std::vector<uint64_t> outputs{512};   ///< Values it sends to the next layer.
-  std::vector<bool> carriesCotangent;   ///< Parallel to outputs; missing: true.
+  std::vector<bool> trains;               ///< Parallel; missing: true.
+  std::vector<uint64_t> outputs{512}; ///< Values it sends to the next layer.
+  std::vector<bool> carriesCotangent; ///< Parallel to outputs; missing: true.
   std::vector<uint64_t> products{256}, all{256, 768};
   std::vector<uint32_t> sides;
   uint64_t scratch = 128;
   bool backwardReadsSides = false;
 };
 
-inline Argument argument(Role role, uint32_t index, uint64_t bytes) { return {role, index, bytes}; }
+inline Argument argument(Role role, uint32_t index, uint64_t bytes) {
+  return {role, index, bytes};
+}
 
-/// Finishes a model: parameters in one block for each layer (or each of `sharedWith`), entries with all their arguments.
+/// Finishes a model: parameters in one block for each layer (or each of
+/// `sharedWith`), entries with all their arguments.
 class ModelMaker {
 public:
   Model model;
 
-  void input(const std::string &name, uint64_t bytes) { model.inputs.push_back({name, bytes}); }
+  void input(const std::string &name, uint64_t bytes) {
+    model.inputs.push_back({name, bytes});
+  }
   void layer(const LayerSpec &spec) { specs.push_back(spec); }
   /// Layers a and b use one block: a's.
   void tie(uint32_t a, uint32_t b) { ties.push_back({a, b}); }
@@ -69,7 +74,8 @@ private:
     return false;
   }
 
-  void makeParameters(uint32_t l, uint32_t owner, std::vector<int64_t> &blockOf) {
+  void makeParameters(uint32_t l, uint32_t owner,
+                      std::vector<int64_t> &blockOf) {
     Layer &layer = model.layers[l];
     if (specs[owner].parameters.empty())
       return;
@@ -90,7 +96,8 @@ private:
       offset += (spec.parameters[p] + 255) / 256 * 256;
       if (p >= spec.trains.size() || spec.trains[p]) {
         parameter.gradientOffset = (int64_t)gradient;
-        parameter.gradientBytes = model.uploadIsMaster ? parameter.bytes : 2 * parameter.bytes;
+        parameter.gradientBytes =
+            model.uploadIsMaster ? parameter.bytes : 2 * parameter.bytes;
         gradient += (parameter.gradientBytes + 255) / 256 * 256;
       }
       layer.parameters.push_back(parameter);
@@ -112,8 +119,10 @@ private:
       layer.boundaryBytes = previous.outputs;
       if (cotangents)
         for (size_t i = 0; i < previous.outputs.size(); ++i)
-          layer.cotangentBytes.push_back(
-              i < previous.carriesCotangent.size() && !previous.carriesCotangent[i] ? 0 : previous.outputs[i]);
+          layer.cotangentBytes.push_back(i < previous.carriesCotangent.size() &&
+                                                 !previous.carriesCotangent[i]
+                                             ? 0
+                                             : previous.outputs[i]);
     }
     layer.savedBytes[1] = spec.products;
     layer.savedBytes[2] = spec.all;
@@ -124,8 +133,10 @@ private:
     const LayerSpec &spec = specs[l];
     bool last = l + 1 == specs.size();
     using Arguments = std::vector<Argument>;
-    Arguments boundary, sides, parameters, outputs, cotangents, cotangentsOut, gradients;
-    auto list = [](Arguments &to, Role role, const std::vector<uint64_t> &bytes) {
+    Arguments boundary, sides, parameters, outputs, cotangents, cotangentsOut,
+        gradients;
+    auto list = [](Arguments &to, Role role,
+                   const std::vector<uint64_t> &bytes) {
       for (uint32_t i = 0; i < bytes.size(); ++i)
         if (bytes[i] > 0)
           to.push_back(argument(role, i, bytes[i]));
@@ -133,17 +144,21 @@ private:
     list(boundary, Role::Boundary, layer.boundaryBytes);
     list(cotangentsOut, Role::CotangentOut, layer.cotangentBytes);
     for (uint32_t i = 0; i < spec.sides.size(); ++i)
-      sides.push_back(argument(Role::Side, i, model.inputs[spec.sides[i]].bytes));
+      sides.push_back(
+          argument(Role::Side, i, model.inputs[spec.sides[i]].bytes));
     for (uint32_t i = 0; i < layer.parameters.size(); ++i) {
-      parameters.push_back(argument(Role::Parameter, i, layer.parameters[i].bytes));
+      parameters.push_back(
+          argument(Role::Parameter, i, layer.parameters[i].bytes));
       if (layer.parameters[i].gradientOffset >= 0)
-        gradients.push_back(argument(Role::Gradient, i, layer.parameters[i].gradientBytes));
+        gradients.push_back(
+            argument(Role::Gradient, i, layer.parameters[i].gradientBytes));
     }
     if (!last) {
       list(outputs, Role::Output, model.layers[l + 1].boundaryBytes);
       list(cotangents, Role::Cotangent, model.layers[l + 1].cotangentBytes);
     }
-    auto fill = [&](EntryCost &entry, double time, std::initializer_list<Arguments> parts) {
+    auto fill = [&](EntryCost &entry, double time,
+                    std::initializer_list<Arguments> parts) {
       entry.present = true;
       entry.time = time;
       entry.flops = time * 1000;
@@ -156,7 +171,12 @@ private:
     double time = spec.forwardTime;
     if (last) {
       fill(layer.forwardBackward, 3 * time,
-           {boundary, sides, parameters, {argument(Role::Seed, 0, 4)}, {argument(Role::Loss, 0, 4)}, cotangentsOut,
+           {boundary,
+            sides,
+            parameters,
+            {argument(Role::Seed, 0, 4)},
+            {argument(Role::Loss, 0, 4)},
+            cotangentsOut,
             gradients});
       return;
     }
@@ -165,12 +185,15 @@ private:
       Arguments saved, savedOut;
       list(saved, Role::Saved, layer.savedBytes[set]);
       list(savedOut, Role::SavedOut, layer.savedBytes[set]);
-      fill(layer.forwardSave[set], time, {boundary, sides, parameters, outputs, savedOut});
-      fill(layer.rebuild[set], 0.8 * time, {boundary, sides, parameters, savedOut});
+      fill(layer.forwardSave[set], time,
+           {boundary, sides, parameters, outputs, savedOut});
+      fill(layer.rebuild[set], 0.8 * time,
+           {boundary, sides, parameters, savedOut});
       // With everything saved, backward does not look at the layer's inputs.
       fill(layer.backward[set], 2 * time,
-           {set == 1 ? boundary : Arguments(), saved, cotangents, spec.backwardReadsSides ? sides : Arguments(),
-            parameters, cotangentsOut, gradients});
+           {set == 1 ? boundary : Arguments(), saved, cotangents,
+            spec.backwardReadsSides ? sides : Arguments(), parameters,
+            cotangentsOut, gradients});
     }
   }
 
@@ -192,8 +215,10 @@ inline Machine testMachine(uint32_t devices) {
   return machine;
 }
 
-/// Layers of one kind between an embedding and a loss head, whose table is the embedding's if `tied`.
-inline Model chainModel(uint32_t layers, uint32_t microBatches = 4, uint32_t rounds = 1, uint32_t staleness = 0,
+/// Layers of one kind between an embedding and a loss head, whose table is the
+/// embedding's if `tied`.
+inline Model chainModel(uint32_t layers, uint32_t microBatches = 4,
+                        uint32_t rounds = 1, uint32_t staleness = 0,
                         bool tied = false) {
   ModelMaker maker;
   maker.model.name = "chain";
@@ -219,7 +244,9 @@ inline Model chainModel(uint32_t layers, uint32_t microBatches = 4, uint32_t rou
 
 /// A model of 1 to 8 layers, everything else drawn too.
 inline Model randomModel(std::mt19937 &random, uint32_t mostLayers = 8) {
-  auto draw = [&](uint32_t least, uint32_t most) { return least + random() % (most - least + 1); };
+  auto draw = [&](uint32_t least, uint32_t most) {
+    return least + random() % (most - least + 1);
+  };
   ModelMaker maker;
   maker.model.name = "random";
   maker.model.microBatches = draw(1, 4);
@@ -249,7 +276,8 @@ inline Model randomModel(std::mt19937 &random, uint32_t mostLayers = 8) {
     for (size_t p = 0; p < spec.parameters.size(); ++p)
       spec.trains.push_back(l >= frozen && (p == 0 || draw(0, 3) > 0));
     if (l > frozen && l + 1 < layers && draw(0, 4) == 0)
-      spec.trains.assign(spec.parameters.size(), false); // frozen, but passes cotangents on
+      spec.trains.assign(spec.parameters.size(),
+                         false); // frozen, but passes cotangents on
     spec.outputs = values(1, 3);
     spec.carriesCotangent.push_back(true);
     for (size_t i = 1; i < spec.outputs.size(); ++i)

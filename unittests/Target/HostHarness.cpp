@@ -231,7 +231,7 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
 
 std::vector<nn::HostTensor> CompiledModule::evaluate(const std::string &name,
                                                      const std::vector<nn::HostTensor> &arguments) const {
-  auto function = source->lookupSymbol<func::FuncOp>(name);
+  auto function = source.get().lookupSymbol<func::FuncOp>(name);
   FailureOr<SmallVector<nn::HostTensor>> results = nn::evaluateFunction(function, arguments);
   if (failed(results)) {
     ADD_FAILURE() << "the interpreter failed on @" << name;
@@ -241,7 +241,7 @@ std::vector<nn::HostTensor> CompiledModule::evaluate(const std::string &name,
 }
 
 std::vector<nn::HostTensor> CompiledModule::makeArguments(const std::string &name, unsigned seed) const {
-  auto function = source->lookupSymbol<func::FuncOp>(name);
+  auto function = source.get().lookupSymbol<func::FuncOp>(name);
   std::mt19937 random(seed);
   auto uniform = [&] { return double(random()) / double(std::mt19937::max()); };
   std::vector<nn::HostTensor> arguments;

@@ -17,6 +17,7 @@
 
 #include "rondo/Runtime/Status.h"
 #include "schema/program_generated.h"
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,22 +27,31 @@
 namespace rondo::runtime {
 
 /// A counter that only grows: "this operation has completed `value` iterations". One thread signals, any number wait.
+///
+/// An operation of iteration t + 1 may end before the same operation of iteration t, because with rotation they run on
+/// different devices: one counter for both would then claim too much. Two iterations are in flight at most, so each
+/// parity has a counter of its own, and each of them only grows.
 class Event {
 public:
+  /// `value`: iteration + 1. Every value is signalled once.
   void signal(uint32_t value);
   /// Sets everybody who waits, now or later, free: the watchdog's last resort.
   void release();
   bool reached(uint32_t value) const {
-    return counter.load(std::memory_order_acquire) >= value;
+    return turn(value).load(std::memory_order_acquire) >= value;
   }
-  /// The count, with kReleased added once released.
-  uint32_t value() const { return counter.load(std::memory_order_acquire); }
+  /// The greater count, with kReleased added once released.
+  uint32_t value() const {
+    return std::max(counters[0].load(std::memory_order_acquire), counters[1].load(std::memory_order_acquire));
+  }
   void wait(uint32_t value) const;
 
   static constexpr uint32_t kReleased = 1u << 31;
 
 private:
-  std::atomic<uint32_t> counter{0};
+  const std::atomic<uint32_t> &turn(uint32_t value) const { return counters[value % 2]; }
+
+  std::atomic<uint32_t> counters[2] = {0, 0};
 };
 
 /// Memory of one arena, in bytes.

@@ -1,8 +1,8 @@
 //===- Plan.h - Stages and slots --------------------------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,8 @@ namespace rondo::scheduling {
 
 enum class StageKind : uint8_t { Forward = 0, Fused = 1, Backward = 2 };
 
-/// A run of layers [begin, end) in one direction. A fused stage runs forward, loss and backward.
+/// A run of layers [begin, end) in one direction. A fused stage runs forward,
+/// loss and backward.
 struct Stage {
   StageKind kind = StageKind::Forward;
   uint32_t begin = 0;
@@ -26,11 +27,12 @@ struct Stage {
   double flops = 0;            ///< One micro-batch.
   uint64_t parameterBytes = 0; ///< Uploaded once a slot.
   uint64_t gradientBytes = 0;  ///< Downloaded once a slot.
-  uint64_t deviceBytes = 0;    ///< Everything the slot needs at once on its device, without the next slot's prefetch.
+  uint64_t deviceBytes = 0;    ///< Everything the slot needs at once on its
+                               ///< device, without the next slot's prefetch.
 };
 
-/// (stage, round, micro-batches) on a logical device. `device` is that of iteration 0; iteration t uses
-/// (device + t * rotation) mod devices.
+/// (stage, round, micro-batches) on a logical device. `device` is that of
+/// iteration 0; iteration t uses (device + t * rotation) mod devices.
 struct Slot {
   uint32_t stage = 0;
   uint32_t round = 0;
@@ -38,24 +40,29 @@ struct Slot {
   std::vector<uint32_t> microBatches;
 };
 
-/// Asymmetric stages (RoundPipe, arXiv 2604.27085, section 3) in execution order: forward stages from layer 0, one fused tail,
-/// backward stages from the tail to layer 0; and the slots in launch order.
+/// Asymmetric stages (RoundPipe, arXiv 2604.27085, section 3) in execution
+/// order: forward stages from layer 0, one fused tail, backward stages from the
+/// tail to layer 0; and the slots in launch order.
 struct Plan {
   std::vector<Stage> stages;
   std::vector<Slot> slots;
   uint32_t rotation = 0;
-  std::vector<SaveSet> keep;   ///< K per layer: what a forward stage keeps (in host memory). Fused layers keep on the device.
-  std::vector<SaveSet> save;   ///< S per layer: what its backward reads.
-  std::string reason;          ///< The plan in words: what bound it.
+  std::vector<SaveSet> keep; ///< K per layer: what a forward stage keeps (in
+                             ///< host memory). Fused layers keep on the device.
+  std::vector<SaveSet> save; ///< S per layer: what its backward reads.
+  std::string reason;        ///< The plan in words: what bound it.
 };
 
 /// A problem's outcome: `ok`, or why not, with the numbers and what to change.
 struct Outcome {
   bool ok = true;
-  bool infeasible = false;     ///< True: valid input, but nothing fits (exit code 3). False: a malformed problem.
+  bool infeasible = false; ///< True: valid input, but nothing fits (exit code
+                           ///< 3). False: a malformed problem.
   std::vector<std::string> messages;
   static Outcome success() { return {}; }
-  static Outcome failure(std::string message) { return {false, false, {std::move(message)}}; }
+  static Outcome failure(std::string message) {
+    return {false, false, {std::move(message)}};
+  }
   explicit operator bool() const { return ok; }
 };
 

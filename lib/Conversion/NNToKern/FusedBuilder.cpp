@@ -88,8 +88,11 @@ bool FusedBuilder::attempt() {
     bool isRow = space.kind == FusedKind::Row && elements == space.outer * space.inner;
     const Linear &flat = isRow ? perRow : perPoint;
     Value value;
-    // An output that is stored elsewhere already is copied.
-    if (output.accumulate && isStored(output.value))
+    // What is stored already, and not by this kernel, is read.
+    bool isWritten = llvm::any_of(outputs, [&](const Output &other) {
+      return other.value == output.value && !other.accumulate;
+    });
+    if (isStored(output.value) && !isWritten)
       value = emitLoad(output.value, flat, everywhere);
     else
       value = output.value.getDefiningOp() && isFusible(output.value.getDefiningOp())

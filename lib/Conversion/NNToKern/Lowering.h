@@ -89,6 +89,7 @@ private:
   mlir::LogicalResult makeFused(const Output &output, bool &changed);
   bool storeShared();
   bool isExpensive(mlir::Value value);
+  bool isSmall(mlir::Value value);
   void merge();
   bool tryMerge(unsigned into, unsigned from);
   bool reaches(unsigned from, unsigned to, bool skipDirect);

@@ -19,13 +19,16 @@ constexpr size_t kMostInputs = 24;
 
 static int64_t getElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
-/// The space of both, if there is one.
+/// The space of both, if there is one: elementwise kernels fit into rows, with an
+/// element per point or per row.
 static std::optional<Space> join(const Space &a, const Space &b) {
-  if (a == b)
+  auto fits = [](const Space &row, const Space &other) {
+    return row.kind == FusedKind::Row && other.kind == FusedKind::Elementwise &&
+           (other.getPoints() == row.getPoints() || other.getPoints() == row.outer * row.inner);
+  };
+  if (a == b || fits(a, b))
     return a;
-  if (a.kind == FusedKind::Row && b.kind == FusedKind::Elementwise && a.getPoints() == b.getPoints())
-    return a;
-  if (b.kind == FusedKind::Row && a.kind == FusedKind::Elementwise && a.getPoints() == b.getPoints())
+  if (fits(b, a))
     return b;
   return std::nullopt;
 }
@@ -102,13 +105,6 @@ bool Plan::tryMerge(unsigned into, unsigned from) {
   collect(merged);
   if (merged.inputs.size() > kMostInputs)
     return false;
-  // What one part only adds to a gradient must not be what another one writes:
-  // it is read from memory.
-  for (const Output &output : merged.outputs)
-    if (llvm::is_contained(merged.inputs, output.value) && llvm::any_of(merged.outputs, [&](const Output &other) {
-          return other.value == output.value && !other.accumulate;
-        }))
-      return false;
   FusedBuilder builder(a.outputs.front().value.getLoc(), *space, merged.outputs, [&](Value v) { return isStored(v); });
   if (!builder.build())
     return false;

@@ -289,41 +289,65 @@ bool Plan::isExpensive(Value value) {
   return false;
 }
 
-/// Stores values that several kernels would compute, where that is expensive.
+/// Whether `value` has far fewer elements than what it is computed from: the
+/// results of reductions and what follows from them.
+bool Plan::isSmall(Value value) {
+  SmallVector<Value> stack{value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value next = stripReshapes(stack.pop_back_val());
+    if (!seen.insert(next).second)
+      continue;
+    if (getElements(next) >= 4 * getElements(value))
+      return true;
+    Operation *op = next.getDefiningOp();
+    if (op && isFusible(op) && (next == value || !stored.contains(next)))
+      llvm::append_range(stack, op->getOperands());
+  }
+  return false;
+}
+
+/// Stores values that several kernels would compute, where that is expensive: the
+/// small ones first, as with them the others may be cheap.
 bool Plan::storeShared() {
   DenseMap<Value, SmallVector<unsigned>> stepsOf;
   for (auto [number, step] : llvm::enumerate(steps))
     for (Value value : step.inlined)
       stepsOf[value].push_back(number);
 
-  // Whether one consumer takes `value` to all of the kernels that it is in.
-  std::function<bool(Value, ArrayRef<unsigned>)> isCovered = [&](Value value, ArrayRef<unsigned> wanted) -> bool {
-    for (Operation *user : value.getUsers()) {
-      if (!isFusible(user))
-        continue;
-      Value result = user->getResult(0);
-      if (isMovement(user)) {
-        if (!stored.contains(result) && isCovered(result, wanted))
+  for (bool onlySmall : {true, false}) {
+    // Whether one consumer takes `value` to all of the kernels that it is in.
+    std::function<bool(Value, ArrayRef<unsigned>)> isCovered = [&](Value value, ArrayRef<unsigned> wanted) -> bool {
+      for (Operation *user : value.getUsers()) {
+        if (!isFusible(user))
+          continue;
+        Value result = user->getResult(0);
+        if (isMovement(user)) {
+          if (!stored.contains(result) && isCovered(result, wanted))
+            return true;
+        } else if (ArrayRef<unsigned>(stepsOf[result]) == wanted && (!onlySmall || isSmall(result))) {
           return true;
-      } else if (ArrayRef<unsigned>(stepsOf[result]) == wanted) {
-        return true;
+        }
       }
+      return false;
+    };
+    SmallVector<Value> chosen;
+    for (Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
+      if (!isFusible(&op) || isMovement(&op))
+        continue;
+      Value value = op.getResult(0);
+      SmallVector<unsigned> mine = stepsOf.lookup(value);
+      if (mine.size() < 2 || stored.contains(value) || (onlySmall && !isSmall(value)) || isCovered(value, mine) ||
+          !isExpensive(value))
+        continue;
+      chosen.push_back(value);
     }
-    return false;
-  };
-  SmallVector<Value> chosen;
-  for (Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
-    if (!isFusible(&op) || isMovement(&op))
-      continue;
-    Value value = op.getResult(0);
-    SmallVector<unsigned> mine = stepsOf.lookup(value);
-    if (mine.size() < 2 || stored.contains(value) || isCovered(value, mine) || !isExpensive(value))
-      continue;
-    chosen.push_back(value);
+    for (Value value : chosen)
+      stored.insert(value);
+    if (!chosen.empty())
+      return true;
   }
-  for (Value value : chosen)
-    stored.insert(value);
-  return !chosen.empty();
+  return false;
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 #include "Lowering.h"
 
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -135,6 +136,50 @@ static void splitReductions(func::FuncOp function) {
   }
 }
 
+static bool isElementwise(Operation *op) {
+  return isFusible(op) && op->getNumResults() == 1 && op->getNumOperands() > 0 &&
+         !isa<nn::ReduceOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp>(op);
+}
+
+/// Computes before a broadcast what is the same for all elements that it
+/// repeats: an elementwise op of broadcasts of one shape (and of splats) is the
+/// broadcast of the op.
+static void sinkBroadcasts(func::FuncOp function) {
+  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    if (!isElementwise(&op))
+      continue;
+    std::optional<ArrayRef<int64_t>> shape;
+    bool isUniform = true;
+    for (Value operand : op.getOperands()) {
+      if (getSplat(operand))
+        continue;
+      auto broadcast = operand.getDefiningOp<nn::BroadcastOp>();
+      ArrayRef<int64_t> from = broadcast ? getTensorType(broadcast.getOperand()).getShape() : ArrayRef<int64_t>();
+      isUniform &= broadcast && (!shape || *shape == from);
+      shape = from;
+    }
+    RankedTensorType type = getTensorType(op.getResult(0));
+    if (!isUniform || !shape || *shape == type.getShape())
+      continue;
+    OpBuilder builder(&op);
+    IRMapping mapping;
+    for (Value operand : op.getOperands()) {
+      if (auto broadcast = operand.getDefiningOp<nn::BroadcastOp>()) {
+        mapping.map(operand, broadcast.getOperand());
+        continue;
+      }
+      auto small = RankedTensorType::get(*shape, getTensorType(operand).getElementType());
+      mapping.map(operand, nn::ConstantOp::create(builder, op.getLoc(), small,
+                                                  DenseElementsAttr::get(small, *getSplat(operand))));
+    }
+    Operation *inner = builder.clone(op, mapping);
+    inner->getResult(0).setType(RankedTensorType::get(*shape, type.getElementType()));
+    Value outer = nn::BroadcastOp::create(builder, op.getLoc(), type, inner->getResult(0));
+    op.getResult(0).replaceAllUsesWith(outer);
+    op.erase();
+  }
+}
+
 /// A product in f32 that is only rounded to its operands' type is a product in
 /// that type: the same single rounding.
 static void foldRoundings(func::FuncOp function) {
@@ -151,6 +196,31 @@ static void foldRoundings(func::FuncOp function) {
                                        op.getTransposeLhs(), op.getTransposeRhs());
     cast.replaceAllUsesWith(narrow.getResult());
     cast.erase();
+    op.erase();
+  }
+}
+
+/// The transpose of a product is the product of the transposes: it then lies in
+/// memory as it is wanted, which lets gradients of transposed weights be added
+/// to in place.
+static void foldTransposes(func::FuncOp function) {
+  SmallVector<nn::MatmulOp> products(function.getBody().front().getOps<nn::MatmulOp>());
+  for (nn::MatmulOp op : products) {
+    int64_t rank = getTensorType(op.getLhs()).getRank();
+    if (!op->hasOneUse() || getTensorType(op.getRhs()).getRank() != rank)
+      continue;
+    auto transpose = dyn_cast<nn::TransposeOp>(*op->user_begin());
+    if (!transpose)
+      continue;
+    SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    std::swap(swapped[rank - 1], swapped[rank - 2]);
+    if (transpose.getPermutation() != ArrayRef<int64_t>(swapped))
+      continue;
+    OpBuilder builder(op);
+    auto product = nn::MatmulOp::create(builder, op.getLoc(), transpose.getResult().getType(), op.getRhs(),
+                                        op.getLhs(), !op.getTransposeRhs(), !op.getTransposeLhs());
+    transpose.replaceAllUsesWith(product.getResult());
+    transpose.erase();
     op.erase();
   }
 }
@@ -173,7 +243,9 @@ static void widenScatters(func::FuncOp function) {
 LogicalResult lowering::prepare(func::FuncOp function) {
   decomposeComposites(function);
   splitReductions(function);
+  sinkBroadcasts(function);
   foldRoundings(function);
+  foldTransposes(function);
   widenScatters(function);
   IRRewriter rewriter(function.getContext());
   GreedyRewriteConfig config;

@@ -8,6 +8,8 @@
 
 #include "rondo/Dialect/Kern/Passes.h"
 
+#include <cmath>
+
 namespace rondo::kern {
 #define GEN_PASS_DEF_KERNESTIMATECOST
 #include "rondo/Dialect/Kern/Passes.h.inc"
@@ -15,6 +17,15 @@ namespace rondo::kern {
 
 using namespace mlir;
 using namespace rondo::kern;
+
+/// To six digits: more are not meant, and these print as they are.
+static APFloat keepSixDigits(double value) {
+  if (value == 0)
+    return APFloat(0.0);
+  double unit = std::pow(10.0, std::floor(std::log10(value)) - 5);
+  return APFloat(unit < 1 ? std::round(value * std::round(1 / unit)) / std::round(1 / unit)
+                          : std::round(value / unit) * unit);
+}
 
 namespace {
 struct EstimateCost : rondo::kern::impl::KernEstimateCostBase<EstimateCost> {
@@ -29,9 +40,9 @@ struct EstimateCost : rondo::kern::impl::KernEstimateCostBase<EstimateCost> {
       sum.bytes += cost.bytes;
       sum.timeNs += cost.timeNs;
     }
-    getOperation().setFlops(APFloat(sum.flops));
-    getOperation().setBytes(APFloat(sum.bytes));
-    getOperation().setTime(APFloat(sum.timeNs));
+    getOperation().setFlops(keepSixDigits(sum.flops));
+    getOperation().setBytes(keepSixDigits(sum.bytes));
+    getOperation().setTime(keepSixDigits(sum.timeNs));
   }
 };
 } // namespace

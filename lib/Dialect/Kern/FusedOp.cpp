@@ -77,11 +77,14 @@ static LogicalResult verifyAccess(FusedOp op, StringRef name, unsigned index, Va
   return success();
 }
 
-/// Each point must write an element of its own: sorted by stride, each axis steps over all that the smaller ones span.
+/// Each point of a call must write an element of its own: sorted by stride, each
+/// axis steps over all that the smaller ones span.
 static LogicalResult verifyInjective(FusedOp op, unsigned index, bool perRow) {
   AccessAttr access = op.getOutputAccessAt(index);
   SmallVector<std::pair<int64_t, int64_t>> axes;
-  for (auto [axis, extent] : llvm::enumerate(op.getDomain()))
+  SmallVector<int64_t> extents(op.getDomain());
+  extents[0] = op.getCalls()[1] - op.getCalls()[0];
+  for (auto [axis, extent] : llvm::enumerate(extents))
     if (extent > 1 && !(perRow && axis + 1 == op.getDomain().size()))
       axes.push_back({std::abs(access.getStrides()[axis]), extent});
   llvm::sort(axes);

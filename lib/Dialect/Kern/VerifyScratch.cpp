@@ -8,6 +8,7 @@
 
 #include "rondo/Dialect/Kern/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include <map>
 
 namespace rondo::kern {
@@ -68,13 +69,26 @@ struct VerifyScratch : rondo::kern::impl::KernVerifyScratchBase<VerifyScratch> {
   LogicalResult checkWrite(Operation &op, OpOperand &operand);
 
   Arena arena;
+  llvm::DenseSet<Value> written; ///< Results.
 };
 } // namespace
 
+/// Whether `op` reads `memory` only to add to it.
+static bool isWrittenBy(Operation &op, Value memory) {
+  Effects effects = getEffects(&op);
+  auto isMemory = [&](OpOperand *operand) { return operand->get() == memory; };
+  return llvm::all_of(llvm::make_filter_range(effects.reads, isMemory),
+                      [&](OpOperand *read) { return llvm::is_contained(effects.writes, read); });
+}
+
 LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
+  if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
+    // A result that is added to holds what it held before.
+    if (argument.getArgNumber() < getOperation().getInputs() || written.contains(argument) || isWrittenBy(op, argument))
+      return success();
+    return op.emitOpError("reads argument ") << argument.getArgNumber() << ", a result that nothing has written";
+  }
   auto scratch = operand.get().getDefiningOp<ScratchOp>();
-  if (!scratch)
-    return success();
   if (!scratch.getOffset())
     return scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
   ScratchOp other = arena.findOther(scratch);
@@ -92,6 +106,7 @@ LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
   if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
     if (argument.getArgNumber() < getOperation().getInputs())
       return op.emitOpError("writes to argument ") << argument.getArgNumber() << ", an input";
+    written.insert(argument);
     return success();
   }
   auto scratch = operand.get().getDefiningOp<ScratchOp>();
@@ -103,6 +118,7 @@ LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
 
 void VerifyScratch::runOnOperation() {
   arena = {};
+  written.clear();
   bool failedAny = false;
   for (Operation &op : getOperation().getBody().front()) {
     Effects effects = getEffects(&op);

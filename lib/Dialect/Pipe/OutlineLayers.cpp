@@ -93,10 +93,12 @@ LogicalResult OutlineLayers::prepare(func::FuncOp loss) {
   IRRewriter rewriter(&getContext());
   DominanceInfo dominance(loss);
   eliminateCommonSubExpressions(rewriter, dominance, loss);
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(block.without_terminator())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
   return success();
 }
 

@@ -109,6 +109,11 @@ case("typed_count", model(graph(
     scalar_loss("y", [node("Reshape", ["x", "s"], ["y"])]), [tensor("s", INT64, [2], typed=blob(7, varint(6)))],
     [value("x", FLOAT, [2, 3])], LOSS)), "'s': has 1 elements in int64_data; its shape asks for 2")  # fmt: skip
 
+named_loss = graph(
+    [node("MatMul", ["x", "loss"], ["y"]), node("ReduceMean", ["y"], ["mean"], keepdims=0)],
+    [tensor("loss", FLOAT, [2, 2], numbers(4))], [value("x", FLOAT, [2, 2])], [value("mean", FLOAT, [])])  # fmt: skip
+case("tensor_loss", model(named_loss), "'loss': has the name of the function that Rondo makes")
+
 # External data.
 ext = MODELS["external_tied"].__globals__["external"]
 case("ext_absolute", ext(location="/etc/passwd"), "'w': has external data in '/etc/passwd', which is absolute")

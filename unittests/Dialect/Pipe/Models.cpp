@@ -206,7 +206,7 @@ std::vector<Model> rondo::pipe::test::getModels() {
        makePerceptron("fftft", "f32"),
        0,
        6,
-       6,
+       5,
        {"m.head/forward_backward", "m.4/backward_products",
         "m.3/backward_products", "m.2/backward_products_nodx"}},
       {"Attention", makeTransformer(/*fusedAttention=*/false, "f32"), 5, 4, 4,

@@ -1,8 +1,8 @@
 //===- DecomposeMaskedAttention.cpp - Attention with a general mask -===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,23 +26,28 @@ static Value repeatHeads(Primitives &p, Value value, int64_t heads) {
     return value;
   int64_t groups = shape[1];
   Value apart = p.reshape(value, {shape[0], groups, 1, shape[2], shape[3]});
-  Value repeated = p.broadcast(apart, {shape[0], groups, heads / groups, shape[2], shape[3]});
+  Value repeated = p.broadcast(
+      apart, {shape[0], groups, heads / groups, shape[2], shape[3]});
   return p.reshape(repeated, {shape[0], heads, shape[2], shape[3]});
 }
 
-static Value createMatmul(Primitives &p, Value lhs, Value rhs, bool transposeRhs, RankedTensorType type) {
+static Value createMatmul(Primitives &p, Value lhs, Value rhs,
+                          bool transposeRhs, RankedTensorType type) {
   OpBuilder &builder = p.getBuilder();
-  return MatmulOp::create(builder, p.getLoc(), type, lhs, rhs, /*transpose_lhs=*/nullptr,
+  return MatmulOp::create(builder, p.getLoc(), type, lhs, rhs,
+                          /*transpose_lhs=*/nullptr,
                           transposeRhs ? builder.getUnitAttr() : nullptr);
 }
 
 /// The index along `axis` of every score, as i64.
-static Value createIndex(Primitives &p, ArrayRef<int64_t> shape, int64_t axis, int64_t start) {
+static Value createIndex(Primitives &p, ArrayRef<int64_t> shape, int64_t axis,
+                         int64_t start) {
   OpBuilder &builder = p.getBuilder();
   SmallVector<int64_t> line(shape.size(), 1);
   line[axis] = shape[axis];
   auto type = RankedTensorType::get(line, builder.getI64Type());
-  Value index = IotaOp::create(builder, p.getLoc(), type, axis, start, /*step=*/1);
+  Value index =
+      IotaOp::create(builder, p.getLoc(), type, axis, start, /*step=*/1);
   return p.broadcast(index, shape);
 }
 
@@ -56,10 +61,12 @@ static Value maskByForm(Primitives &p, AttentionOp attention, Value scores) {
   Value own = createIndex(p, shape, 2, shape[3] - shape[2]);
   Value key = createIndex(p, shape, 3, 0);
   if (attention.getCausal())
-    scores = p.select(p.compare(ComparePredicate::LE, key, own), scores, hidden);
+    scores =
+        p.select(p.compare(ComparePredicate::LE, key, own), scores, hidden);
   if (std::optional<int64_t> window = attention.getWindow()) {
     Value oldest = createIndex(p, shape, 2, shape[3] - shape[2] - *window);
-    scores = p.select(p.compare(ComparePredicate::GT, key, oldest), scores, hidden);
+    scores =
+        p.select(p.compare(ComparePredicate::GT, key, oldest), scores, hidden);
   }
   return scores;
 }
@@ -77,7 +84,8 @@ static Value maskByOperand(Primitives &p, Value mask, Value scores) {
 
 /// log of the sum of exponentials of each row; minus infinity for a row that
 /// sees nothing.
-static Value createStatistics(Primitives &p, Value scores, ArrayRef<int64_t> shape) {
+static Value createStatistics(Primitives &p, Value scores,
+                              ArrayRef<int64_t> shape) {
   Value maximum = p.reduce(ReduceKind::Max, scores, {3}, /*keepdims=*/true);
   Value zero = p.splat(maximum, 0);
   Value lowest = p.splat(maximum, -std::numeric_limits<double>::infinity());
@@ -99,10 +107,14 @@ static void decompose(AttentionOp attention) {
   Value value = repeatHeads(p, attention.getValue(), heads);
   SmallVector<int64_t> shape(type.getShape());
   shape[3] = getTensorType(key).getDimSize(2);
-  RankedTensorType scoresType = type.clone(shape, getTensorType(attention.getStatistics()).getElementType());
+  RankedTensorType scoresType = type.clone(
+      shape, getTensorType(attention.getStatistics()).getElementType());
 
-  Value scores = createMatmul(p, attention.getQuery(), key, /*transposeRhs=*/true, scoresType);
-  scores = p.scale(scores, attention.getScale().convertToDouble());
+  Value scores = createMatmul(p, attention.getQuery(), key,
+                              /*transposeRhs=*/true, scoresType);
+  double scale = attention.getScale().convertToDouble();
+  if (scale != 1)
+    scores = p.scale(scores, scale);
   scores = maskByForm(p, attention, scores);
   scores = maskByOperand(p, attention.getMask(), scores);
   Value probabilities = p.unary<SoftmaxOp>(scores);
@@ -110,16 +122,19 @@ static void decompose(AttentionOp attention) {
   Value isNan = IsNanOp::create(builder, attention.getLoc(), probabilities);
   probabilities = p.dropWhere(isNan, probabilities);
   Value rounded = p.castLike(probabilities, value);
-  Value result = createMatmul(p, rounded, value, /*transposeRhs=*/false, getTensorType(attention.getResult()));
+  Value result = createMatmul(p, rounded, value, /*transposeRhs=*/false,
+                              getTensorType(attention.getResult()));
   if (!attention.getStatistics().use_empty())
-    attention.getStatistics().replaceAllUsesWith(
-        createStatistics(p, scores, getTensorType(attention.getStatistics()).getShape()));
+    attention.getStatistics().replaceAllUsesWith(createStatistics(
+        p, scores, getTensorType(attention.getStatistics()).getShape()));
   attention.getResult().replaceAllUsesWith(result);
   attention.erase();
 }
 
 namespace {
-struct DecomposeMaskedAttention : rondo::nn::impl::NNDecomposeMaskedAttentionBase<DecomposeMaskedAttention> {
+struct DecomposeMaskedAttention
+    : rondo::nn::impl::NNDecomposeMaskedAttentionBase<
+          DecomposeMaskedAttention> {
   void runOnOperation() override {
     getOperation().walk([&](AttentionOp attention) {
       if (!attention.getMask())

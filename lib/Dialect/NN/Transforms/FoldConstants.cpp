@@ -1,8 +1,8 @@
 //===- FoldConstants.cpp - Evaluates what is known at compile time ------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,24 +31,28 @@ static constexpr int64_t tableElements = 1 << 26;
 
 /// Whether at most one axis is longer than 1.
 static bool isLine(RankedTensorType type) {
-  return llvm::count_if(type.getShape(), [](int64_t extent) { return extent > 1; }) <= 1;
+  return llvm::count_if(type.getShape(),
+                        [](int64_t extent) { return extent > 1; }) <= 1;
 }
 
 static bool isSmall(RankedTensorType type) {
   int64_t count = type.getNumElements();
   Type element = type.getElementType();
   bool isNumberOfInteger = isa<IntegerType>(element) && !element.isInteger(1);
-  return count <= smallElements || (count <= vectorElements && (isNumberOfInteger || isLine(type)));
+  return count <= smallElements ||
+         (count <= vectorElements && (isNumberOfInteger || isLine(type)));
 }
 
 static bool isTable(RankedTensorType type) {
-  return isa<FloatType>(type.getElementType()) && type.getNumElements() <= tableElements;
+  return isa<FloatType>(type.getElementType()) &&
+         type.getNumElements() <= tableElements;
 }
 
 /// Whether a value may be held while a result is being computed: a large
 /// comparison is a mask.
 static bool isIntermediate(RankedTensorType type) {
-  return isSmall(type) || (!type.getElementType().isInteger(1) && type.getNumElements() <= tableElements);
+  return isSmall(type) || (!type.getElementType().isInteger(1) &&
+                           type.getNumElements() <= tableElements);
 }
 
 namespace {
@@ -68,9 +72,11 @@ private:
   /// Folds identities, merges equal constants, removes dead code.
   void simplify(Block &block) {
     GreedyRewriteConfig config;
-    config.setUseTopDownTraversal(true).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    config.setUseTopDownTraversal(true).setRegionSimplificationLevel(
+        GreedySimplifyRegionLevel::Disabled);
     // Whether a fixpoint was reached makes no difference to what is right.
-    (void)applyPatternsGreedily(*block.getParent(), FrozenRewritePatternSet(), config);
+    (void)applyPatternsGreedily(*block.getParent(), FrozenRewritePatternSet(),
+                                config);
   }
 
   void foldBlock(Block &block);
@@ -95,7 +101,8 @@ void FoldConstants::foldBlock(Block &block) {
   visited.clear();
   for (Operation &op : block)
     if (isa<EvaluableOp>(op) && !isa<ReadOp>(op) && isPure(&op) &&
-        llvm::all_of(op.getOperands(), [&](Value operand) { return isKnown(operand); }))
+        llvm::all_of(op.getOperands(),
+                     [&](Value operand) { return isKnown(operand); }))
       known.insert(&op);
   // Where known values meet others is where constants are wanted.
   SmallVector<std::pair<Value, bool>> frontier;
@@ -104,7 +111,8 @@ void FoldConstants::foldBlock(Block &block) {
       continue;
     for (OpOperand &operand : op.getOpOperands()) {
       auto attention = dyn_cast<AttentionOp>(op);
-      bool isMask = attention && attention.getMask() && operand.get() == attention.getMask();
+      bool isMask = attention && attention.getMask() &&
+                    operand.get() == attention.getMask();
       if (isKnown(operand.get()))
         frontier.push_back({operand.get(), isMask});
     }
@@ -140,7 +148,8 @@ void FoldConstants::fold(Value value, bool isMask) {
     if (!visited.insert(next).second || isa<ConstantOp>(op))
       continue;
     // These cost nothing, their results do.
-    if (!isa<BroadcastOp, IotaOp>(op) && mayFold(next, isMask) && evaluate(next)) {
+    if (!isa<BroadcastOp, IotaOp>(op) && mayFold(next, isMask) &&
+        evaluate(next)) {
       ++numFolded;
       continue;
     }
@@ -162,7 +171,8 @@ bool FoldConstants::evaluate(Value value) {
       cone.insert(operand.getDefiningOp());
     }
   SmallVector<Operation *> ops = cone.takeVector();
-  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
 
   EvaluationContext context;
   context.quiet = true; // what cannot be evaluated is reported where it runs
@@ -184,7 +194,8 @@ bool FoldConstants::evaluate(Value value) {
         values[result] = std::move(tensor);
   }
   OpBuilder builder(root);
-  Value constant = ConstantOp::create(builder, root->getLoc(), values[value].toAttribute());
+  Value constant =
+      ConstantOp::create(builder, root->getLoc(), values[value].toAttribute());
   known.insert(constant.getDefiningOp());
   value.replaceAllUsesWith(constant);
   return true;

@@ -1,8 +1,8 @@
 //===- HoistTables.cpp - Large constants as parameters ------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,14 +43,17 @@ struct HoistTables : rondo::nn::impl::NNHoistTablesBase<HoistTables> {
         // Among the parameters, in front of the functions.
         builder.setInsertionPoint(getFirstFunction(module));
         auto type = cast<RankedTensorType>(value.getType());
-        table = ParameterOp::create(builder, constant.getLoc(), name, type, /*trainable=*/false, /*stored=*/nullptr,
-                                    value, /*source=*/nullptr, /*transposed=*/false, /*copies=*/nullptr,
+        table = ParameterOp::create(builder, constant.getLoc(), name, type,
+                                    /*trainable=*/false, /*stored=*/nullptr,
+                                    value, /*source=*/nullptr,
+                                    /*transposed=*/false, /*copies=*/nullptr,
                                     /*copies_transposed=*/nullptr);
         symbols.insert(table);
       }
       builder.setInsertionPoint(constant);
-      auto read = ReadOp::create(builder, constant.getLoc(), constant.getType(),
-                                 FlatSymbolRefAttr::get(table.getSymNameAttr()));
+      auto read =
+          ReadOp::create(builder, constant.getLoc(), constant.getType(),
+                         FlatSymbolRefAttr::get(table.getSymNameAttr()));
       constant.replaceAllUsesWith(read.getResult());
       constant.erase();
     });

@@ -1,8 +1,8 @@
 //===- MaskAnalysis.cpp - Which keys a mask shows ---------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,25 +62,30 @@ private:
 static std::vector<double> getValues(const HostTensor &tensor) {
   if (tensor.isFloat())
     return tensor.floats();
-  return std::vector<double>(tensor.integers().begin(), tensor.integers().end());
+  return std::vector<double>(tensor.integers().begin(),
+                             tensor.integers().end());
 }
 
 /// A queries x keys matrix of two values, one of which fills an interval of
 /// each row.
 OptionalTerm MaskAnalyzer::getTwoValued(const std::vector<double> &matrix) {
   double first = matrix.front();
-  auto other = std::find_if(matrix.begin(), matrix.end(), [&](double value) { return value != first; });
+  auto other = std::find_if(matrix.begin(), matrix.end(),
+                            [&](double value) { return value != first; });
   if (other == matrix.end())
     return MaskTerm::scalar(first);
   double second = *other;
-  if (llvm::any_of(matrix, [&](double value) { return value != first && value != second; }))
+  if (llvm::any_of(matrix, [&](double value) {
+        return value != first && value != second;
+      }))
     return std::nullopt;
   auto fill = [&](double inside) -> std::optional<KeyIntervals> {
     KeyIntervals intervals(space.queries);
     for (int64_t i = 0; i < space.queries; ++i) {
       auto begin = matrix.begin() + i * space.keys, end = begin + space.keys;
       auto from = std::find(begin, end, inside);
-      auto to = std::find_if(from, end, [&](double value) { return value != inside; });
+      auto to = std::find_if(from, end,
+                             [&](double value) { return value != inside; });
       if (std::find(to, end, inside) != end)
         return std::nullopt;
       intervals[i] = {from - begin, to - begin};
@@ -98,16 +103,20 @@ OptionalTerm MaskAnalyzer::analyzeConstant(ConstantOp constant, MaskAxes axes) {
   if (std::optional<double> splat = getSplatConstant(constant.getResult()))
     return std::isnan(*splat) ? OptionalTerm() : MaskTerm::scalar(*splat);
   RankedTensorType type = getTensor(constant.getResult());
-  if (type.getNumElements() > readConstantElements || type.getNumElements() == 0)
+  if (type.getNumElements() > readConstantElements ||
+      type.getNumElements() == 0)
     return std::nullopt;
   HostTensor tensor = HostTensor::fromAttribute(constant.getValue());
   std::vector<double> values = getValues(tensor);
   // Integers that a double cannot hold are no mask's business.
   if (llvm::any_of(values, [](double value) { return std::isnan(value); }) ||
-      (!tensor.isFloat() && llvm::any_of(values, [](double value) { return std::abs(value) > 0x1p52; })))
+      (!tensor.isFloat() && llvm::any_of(values, [](double value) {
+        return std::abs(value) > 0x1p52;
+      })))
     return std::nullopt;
 
-  int64_t rows = axes.row < 0 ? 1 : space.queries, columns = axes.column < 0 ? 1 : space.keys;
+  int64_t rows = axes.row < 0 ? 1 : space.queries,
+          columns = axes.column < 0 ? 1 : space.keys;
   SmallVector<int64_t> strides = getRowMajorStrides(type.getShape());
   int64_t rowStride = axes.row < 0 ? 0 : strides[axes.row];
   int64_t columnStride = axes.column < 0 ? 0 : strides[axes.column];
@@ -117,8 +126,11 @@ OptionalTerm MaskAnalyzer::analyzeConstant(ConstantOp constant, MaskAxes axes) {
       matrix[i * columns + j] = values[i * rowStride + j * columnStride];
   // Every batch and head must show the same.
   for (int64_t index = 0; index < type.getNumElements(); ++index) {
-    auto coordinate = [&](int axis) { return axis < 0 ? 0 : index / strides[axis] % type.getDimSize(axis); };
-    if (values[index] != matrix[coordinate(axes.row) * columns + coordinate(axes.column)])
+    auto coordinate = [&](int axis) {
+      return axis < 0 ? 0 : index / strides[axis] % type.getDimSize(axis);
+    };
+    if (values[index] !=
+        matrix[coordinate(axes.row) * columns + coordinate(axes.column)])
       return std::nullopt;
   }
   if (columns == 1)
@@ -131,9 +143,12 @@ OptionalTerm MaskAnalyzer::analyzeConstant(ConstantOp constant, MaskAxes axes) {
 OptionalTerm MaskAnalyzer::analyzeIota(IotaOp iota, MaskAxes axes) {
   int axis = iota.getAxis();
   RankedTensorType type = getTensor(iota.getResult());
-  int64_t extent = type.getDimSize(axis), start = iota.getStart(), step = iota.getStep();
+  int64_t extent = type.getDimSize(axis), start = iota.getStart(),
+          step = iota.getStep();
   int64_t last;
-  if (llvm::MulOverflow(extent, step, last) || llvm::AddOverflow(last, start, last) || std::abs(static_cast<double>(last)) > 0x1p52 ||
+  if (llvm::MulOverflow(extent, step, last) ||
+      llvm::AddOverflow(last, start, last) ||
+      std::abs(static_cast<double>(last)) > 0x1p52 ||
       std::abs(static_cast<double>(start)) > 0x1p52)
     return std::nullopt;
   std::vector<double> values(extent);
@@ -153,12 +168,17 @@ OptionalTerm MaskAnalyzer::analyzeIota(IotaOp iota, MaskAxes axes) {
 // Movement: other axes
 //===----------------------------------------------------------------------===//
 
-OptionalTerm MaskAnalyzer::analyzeBroadcast(BroadcastOp broadcast, MaskAxes axes) {
-  RankedTensorType from = getTensor(broadcast.getOperand()), to = getTensor(broadcast.getResult());
+OptionalTerm MaskAnalyzer::analyzeBroadcast(BroadcastOp broadcast,
+                                            MaskAxes axes) {
+  RankedTensorType from = getTensor(broadcast.getOperand()),
+                   to = getTensor(broadcast.getResult());
   int missing = to.getRank() - from.getRank();
   auto map = [&](int axis) {
     int source = axis - missing;
-    return axis < 0 || source < 0 || from.getDimSize(source) != to.getDimSize(axis) ? -1 : source;
+    return axis < 0 || source < 0 ||
+                   from.getDimSize(source) != to.getDimSize(axis)
+               ? -1
+               : source;
   };
   return analyze(broadcast.getOperand(), {map(axes.row), map(axes.column)});
 }
@@ -172,7 +192,8 @@ OptionalTerm MaskAnalyzer::analyzeReshape(ReshapeOp reshape, MaskAxes axes) {
         result.push_back(axis);
     return result;
   };
-  RankedTensorType from = getTensor(reshape.getOperand()), to = getTensor(reshape.getResult());
+  RankedTensorType from = getTensor(reshape.getOperand()),
+                   to = getTensor(reshape.getResult());
   SmallVector<int> fromAxes = getLongAxes(from), toAxes = getLongAxes(to);
   if (fromAxes.size() != toAxes.size())
     return std::nullopt;
@@ -215,14 +236,17 @@ OptionalTerm MaskAnalyzer::analyzeCast(CastOp cast, MaskAxes axes) {
   OptionalTerm term = analyze(cast.getOperand(), axes);
   if (!term)
     return std::nullopt;
-  Type from = getTensor(cast.getOperand()).getElementType(), to = getTensor(cast.getResult()).getElementType();
+  Type from = getTensor(cast.getOperand()).getElementType(),
+       to = getTensor(cast.getResult()).getElementType();
   if (to.isInteger(1))
-    return compareTerms(ComparePredicate::NE, *term, MaskTerm::scalar(0), space);
+    return compareTerms(ComparePredicate::NE, *term, MaskTerm::scalar(0),
+                        space);
   if (from.isInteger(1) || to == from)
     return term;
   if (isa<IntegerType>(to)) {
     double limit = getIntegerLimit(to);
-    if (!allValues(*term, [&](double value) { return std::abs(value) <= limit; }))
+    if (!allValues(*term,
+                   [&](double value) { return std::abs(value) <= limit; }))
       return std::nullopt;
     return mapTerm(*term, [](double value) { return std::trunc(value); });
   }
@@ -230,15 +254,19 @@ OptionalTerm MaskAnalyzer::analyzeCast(CastOp cast, MaskAxes axes) {
 }
 
 /// A term that is 0 in an interval and out of reach of any score elsewhere.
-static std::optional<KeyIntervals> getSeenKeys(const MaskTerm &term, MaskSpace space, double masked) {
-  if (!allValues(term, [&](double value) { return value == 0 || value <= masked; }))
+static std::optional<KeyIntervals> getSeenKeys(const MaskTerm &term,
+                                               MaskSpace space, double masked) {
+  if (!allValues(term,
+                 [&](double value) { return value == 0 || value <= masked; }))
     return std::nullopt;
   return getIntervals(term, space, [](double value) { return value == 0; });
 }
 
 /// From here on a score added to an additive mask's value is as good as
 /// minus infinity.
-static double getMaskedBound(Type element) { return element.isF16() ? -65504 : -1e30; }
+static double getMaskedBound(Type element) {
+  return element.isF16() ? -65504 : -1e30;
+}
 
 /// The largest value with which an additive mask hides a key.
 static double getHidingValue(const MaskTerm &term) {
@@ -282,16 +310,20 @@ OptionalTerm MaskAnalyzer::analyzeArithmetic(Operation *op, MaskAxes axes) {
   if (!isFloat || !isa<AddOp>(op))
     return std::nullopt;
   double masked = getMaskedBound(element);
-  auto seenA = getSeenKeys(*a, space, masked), seenB = getSeenKeys(*b, space, masked);
+  auto seenA = getSeenKeys(*a, space, masked),
+       seenB = getSeenKeys(*b, space, masked);
   if (!seenA || !seenB)
     return std::nullopt;
-  return MaskTerm::choice(intersect(*seenA, *seenB), 0, std::max(getHidingValue(*a), getHidingValue(*b)));
+  return MaskTerm::choice(intersect(*seenA, *seenB), 0,
+                          std::max(getHidingValue(*a), getHidingValue(*b)));
 }
 
 OptionalTerm MaskAnalyzer::analyzeSelect(SelectOp select, MaskAxes axes) {
   OptionalTerm condition = analyze(select.getCondition(), axes);
-  OptionalTerm onTrue = condition ? analyze(select.getOnTrue(), axes) : std::nullopt;
-  OptionalTerm onFalse = onTrue ? analyze(select.getOnFalse(), axes) : std::nullopt;
+  OptionalTerm onTrue =
+      condition ? analyze(select.getOnTrue(), axes) : std::nullopt;
+  OptionalTerm onFalse =
+      onTrue ? analyze(select.getOnFalse(), axes) : std::nullopt;
   if (!onFalse)
     return std::nullopt;
   auto isTrue = [](double value) { return value != 0; };
@@ -299,22 +331,29 @@ OptionalTerm MaskAnalyzer::analyzeSelect(SelectOp select, MaskAxes axes) {
     return condition->rows[0] != 0 ? onTrue : onFalse;
   if (onTrue->isScalar() && onFalse->isScalar()) {
     double yes = onTrue->rows[0], no = onFalse->rows[0];
-    return mapTerm(*condition, [&](double value) { return value != 0 ? yes : no; });
+    return mapTerm(*condition,
+                   [&](double value) { return value != 0 ? yes : no; });
   }
   if (getTensor(select.getResult()).getElementType().isInteger(1)) {
     OptionalTerm inverse = notTerm(*condition);
     OptionalTerm left = andTerms(*condition, *onTrue, space);
-    OptionalTerm right = inverse ? andTerms(*inverse, *onFalse, space) : std::nullopt;
+    OptionalTerm right =
+        inverse ? andTerms(*inverse, *onFalse, space) : std::nullopt;
     return left && right ? orTerms(*left, *right, space) : std::nullopt;
   }
   // A choice, but its own `outside` where the condition does not hold.
-  auto narrow = [&](const MaskTerm &choice, const MaskTerm &other, bool wanted) -> OptionalTerm {
-    if (!choice.isChoice() || !other.isScalar() || other.rows[0] != choice.outside)
+  auto narrow = [&](const MaskTerm &choice, const MaskTerm &other,
+                    bool wanted) -> OptionalTerm {
+    if (!choice.isChoice() || !other.isScalar() ||
+        other.rows[0] != choice.outside)
       return std::nullopt;
-    auto kept = getIntervals(*condition, space, [&](double value) { return isTrue(value) == wanted; });
+    auto kept = getIntervals(*condition, space, [&](double value) {
+      return isTrue(value) == wanted;
+    });
     if (!kept)
       return std::nullopt;
-    return MaskTerm::choice(intersect(*kept, choice.intervals), choice.inside, choice.outside);
+    return MaskTerm::choice(intersect(*kept, choice.intervals), choice.inside,
+                            choice.outside);
   };
   if (OptionalTerm result = narrow(*onTrue, *onFalse, true))
     return result;
@@ -341,24 +380,34 @@ OptionalTerm MaskAnalyzer::analyzeOp(Operation *op, MaskAxes axes) {
       .Case<BroadcastOp>([&](auto op) { return analyzeBroadcast(op, axes); })
       .Case<ReshapeOp>([&](auto op) { return analyzeReshape(op, axes); })
       .Case<TransposeOp>([&](TransposeOp op) {
-        auto map = [&](int axis) { return axis < 0 ? -1 : static_cast<int>(op.getPermutation()[axis]); };
+        auto map = [&](int axis) {
+          return axis < 0 ? -1 : static_cast<int>(op.getPermutation()[axis]);
+        };
         return analyze(op.getOperand(), {map(axes.row), map(axes.column)});
       })
       .Case<CastOp>([&](auto op) { return analyzeCast(op, axes); })
       .Case<SelectOp>([&](auto op) { return analyzeSelect(op, axes); })
       .Case<CompareOp>([&](CompareOp op) {
-        return binary([&](auto &a, auto &b) { return compareTerms(op.getPredicate(), a, b, space); });
+        return binary([&](auto &a, auto &b) {
+          return compareTerms(op.getPredicate(), a, b, space);
+        });
       })
-      .Case<AndOp>([&](auto) { return binary([&](auto &a, auto &b) { return andTerms(a, b, space); }); })
-      .Case<OrOp>([&](auto) { return binary([&](auto &a, auto &b) { return orTerms(a, b, space); }); })
+      .Case<AndOp>([&](auto) {
+        return binary([&](auto &a, auto &b) { return andTerms(a, b, space); });
+      })
+      .Case<OrOp>([&](auto) {
+        return binary([&](auto &a, auto &b) { return orTerms(a, b, space); });
+      })
       .Case<NotOp>([&](auto) { return unary(notTerm); })
       .Case<NegOp>([&](auto) {
         return unary([](auto &a) {
           OptionalTerm term = mapTerm(a, [](double value) { return -value; });
-          return term ? term : addIntegers(MaskTerm::scalar(0), a, /*subtract=*/true);
+          return term ? term
+                      : addIntegers(MaskTerm::scalar(0), a, /*subtract=*/true);
         });
       })
-      .Case<AddOp, SubOp, MulOp, MaximumOp, MinimumOp>([&](auto op) { return analyzeArithmetic(op, axes); })
+      .Case<AddOp, SubOp, MulOp, MaximumOp, MinimumOp>(
+          [&](auto op) { return analyzeArithmetic(op, axes); })
       .Default([](Operation *) { return OptionalTerm(); });
 }
 
@@ -389,12 +438,16 @@ std::optional<KeyIntervals> analyzeMask(Value mask, MaskSpace space) {
     return std::nullopt;
   if (type.getElementType().isInteger(1))
     return getIntervals(*term, space, [](double value) { return value != 0; });
-  std::optional<KeyIntervals> seen = getSeenKeys(*term, space, getMaskedBound(type.getElementType()));
+  std::optional<KeyIntervals> seen =
+      getSeenKeys(*term, space, getMaskedBound(type.getElementType()));
   if (!seen)
     return std::nullopt;
   // A finite mask over a whole row hides nothing: softmax ignores a shift.
-  bool hasEmptyRow = llvm::any_of(*seen, [](KeyInterval interval) { return interval.isEmpty(); });
-  if (hasEmptyRow && !allValues(*term, [](double value) { return value == 0 || std::isinf(value); }))
+  bool hasEmptyRow = llvm::any_of(
+      *seen, [](KeyInterval interval) { return interval.isEmpty(); });
+  if (hasEmptyRow && !allValues(*term, [](double value) {
+        return value == 0 || std::isinf(value);
+      }))
     return std::nullopt;
   return seen;
 }
@@ -407,8 +460,10 @@ KeyIntervals getVisibleKeys(const MaskForm &form, MaskSpace space) {
   KeyIntervals visible(space.queries);
   for (int64_t i = 0; i < space.queries; ++i) {
     int64_t own = i + space.keys - space.queries;
-    int64_t begin = form.window ? std::max<int64_t>(0, own - *form.window + 1) : 0;
-    int64_t end = form.causal ? std::clamp<int64_t>(own + 1, 0, space.keys) : space.keys;
+    int64_t begin =
+        form.window ? std::max<int64_t>(0, own - *form.window + 1) : 0;
+    int64_t end =
+        form.causal ? std::clamp<int64_t>(own + 1, 0, space.keys) : space.keys;
     visible[i] = {begin, end};
   }
   return visible;
@@ -416,7 +471,8 @@ KeyIntervals getVisibleKeys(const MaskForm &form, MaskSpace space) {
 
 std::optional<MaskForm> classify(const KeyIntervals &visible, MaskSpace space) {
   auto isForm = [&](const MaskForm &form) {
-    for (auto [actual, expected] : llvm::zip_equal(visible, getVisibleKeys(form, space))) {
+    for (auto [actual, expected] :
+         llvm::zip_equal(visible, getVisibleKeys(form, space))) {
       if (actual.isEmpty() && expected.isEmpty())
         continue;
       if (actual.begin != expected.begin || actual.end != expected.end)

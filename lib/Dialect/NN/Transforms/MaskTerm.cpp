@@ -1,8 +1,8 @@
 //===- MaskTerm.cpp - Functions of a query and a key ----------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,8 @@ MaskTerm MaskTerm::sum(std::vector<double> rows, std::vector<double> columns) {
   return term;
 }
 
-MaskTerm MaskTerm::choice(KeyIntervals intervals, double inside, double outside) {
+MaskTerm MaskTerm::choice(KeyIntervals intervals, double inside,
+                          double outside) {
   if (inside == outside)
     return scalar(inside);
   MaskTerm term;
@@ -54,9 +55,11 @@ MaskTerm MaskTerm::choice(KeyIntervals intervals, double inside, double outside)
 // Elementwise functions
 //===----------------------------------------------------------------------===//
 
-OptionalTerm mapTerm(const MaskTerm &term, llvm::function_ref<double(double)> function) {
+OptionalTerm mapTerm(const MaskTerm &term,
+                     llvm::function_ref<double(double)> function) {
   if (term.isChoice())
-    return MaskTerm::choice(term.intervals, function(term.inside), function(term.outside));
+    return MaskTerm::choice(term.intervals, function(term.inside),
+                            function(term.outside));
   if (term.isMixedSum())
     return std::nullopt;
   auto mapPart = [&](std::vector<double> part) {
@@ -67,21 +70,24 @@ OptionalTerm mapTerm(const MaskTerm &term, llvm::function_ref<double(double)> fu
   return MaskTerm::sum(mapPart(term.rows), mapPart(term.columns));
 }
 
-OptionalTerm zipTerms(const MaskTerm &a, const MaskTerm &b, llvm::function_ref<double(double, double)> function) {
+OptionalTerm zipTerms(const MaskTerm &a, const MaskTerm &b,
+                      llvm::function_ref<double(double, double)> function) {
   if (b.isScalar())
     return mapTerm(a, [&](double value) { return function(value, b.rows[0]); });
   if (a.isScalar())
     return mapTerm(b, [&](double value) { return function(a.rows[0], value); });
   if (a.isChoice() || b.isChoice() || a.isMixedSum() || b.isMixedSum())
     return std::nullopt;
-  auto zipParts = [&](const std::vector<double> &x, const std::vector<double> &y) {
+  auto zipParts = [&](const std::vector<double> &x,
+                      const std::vector<double> &y) {
     std::vector<double> result(x.size());
     for (size_t i = 0; i < x.size(); ++i)
       result[i] = function(x[i], y[i]);
     return result;
   };
   if (a.rows.size() == b.rows.size() && a.columns.size() == b.columns.size())
-    return MaskTerm::sum(zipParts(a.rows, b.rows), zipParts(a.columns, b.columns));
+    return MaskTerm::sum(zipParts(a.rows, b.rows),
+                         zipParts(a.columns, b.columns));
   return std::nullopt;
 }
 
@@ -89,12 +95,15 @@ OptionalTerm zipTerms(const MaskTerm &a, const MaskTerm &b, llvm::function_ref<d
 // Sums
 //===----------------------------------------------------------------------===//
 
-static bool isExactInteger(double value) { return std::abs(value) <= 0x1p52 && value == std::nearbyint(value); }
+static bool isExactInteger(double value) {
+  return std::abs(value) <= 0x1p52 && value == std::nearbyint(value);
+}
 
 static bool isNan(double value) { return std::isnan(value); }
 
 /// x + sign * y of parts; nothing where rounding could make a difference.
-static std::optional<std::vector<double>> addParts(const std::vector<double> &x, const std::vector<double> &y,
+static std::optional<std::vector<double>> addParts(const std::vector<double> &x,
+                                                   const std::vector<double> &y,
                                                    double sign) {
   if (y.empty())
     return x;
@@ -117,8 +126,10 @@ OptionalTerm addIntegers(const MaskTerm &a, const MaskTerm &b, bool subtract) {
   if (a.isChoice() || b.isChoice())
     return std::nullopt;
   double sign = subtract ? -1 : 1;
-  auto rows = addParts(a.rows, b.rows, sign), columns = addParts(a.columns, b.columns, sign);
-  if (!rows || !columns || !llvm::all_of(*rows, isExactInteger) || !llvm::all_of(*columns, isExactInteger))
+  auto rows = addParts(a.rows, b.rows, sign),
+       columns = addParts(a.columns, b.columns, sign);
+  if (!rows || !columns || !llvm::all_of(*rows, isExactInteger) ||
+      !llvm::all_of(*columns, isExactInteger))
     return std::nullopt;
   return MaskTerm::sum(std::move(*rows), std::move(*columns));
 }
@@ -163,10 +174,13 @@ static ComparePredicate swapSides(ComparePredicate predicate) {
 }
 
 /// The indices j with columns[j] `predicate` row, where columns ascend.
-static KeyInterval getInterval(ComparePredicate predicate, const std::vector<double> &columns, double row) {
+static KeyInterval getInterval(ComparePredicate predicate,
+                               const std::vector<double> &columns, double row) {
   int64_t count = columns.size();
-  int64_t lower = std::lower_bound(columns.begin(), columns.end(), row) - columns.begin();
-  int64_t upper = std::upper_bound(columns.begin(), columns.end(), row) - columns.begin();
+  int64_t lower =
+      std::lower_bound(columns.begin(), columns.end(), row) - columns.begin();
+  int64_t upper =
+      std::upper_bound(columns.begin(), columns.end(), row) - columns.begin();
   switch (predicate) {
   case ComparePredicate::LT:
     return {0, lower};
@@ -183,15 +197,19 @@ static KeyInterval getInterval(ComparePredicate predicate, const std::vector<dou
   return {};
 }
 
-OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a, const MaskTerm &b, MaskSpace space) {
-  if (OptionalTerm direct =
-          zipTerms(a, b, [&](double x, double y) { return static_cast<double>(compare(predicate, x, y)); }))
+OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a,
+                          const MaskTerm &b, MaskSpace space) {
+  if (OptionalTerm direct = zipTerms(a, b, [&](double x, double y) {
+        return static_cast<double>(compare(predicate, x, y));
+      }))
     return direct;
   if (a.isChoice() || b.isChoice())
     return std::nullopt;
   // ra + ca ? rb + cb is ca - cb ? rb - ra.
-  auto rows = addParts(b.rows, a.rows, -1), columns = addParts(a.columns, b.columns, -1);
-  if (!rows || !columns || llvm::any_of(*rows, isNan) || llvm::any_of(*columns, isNan))
+  auto rows = addParts(b.rows, a.rows, -1),
+       columns = addParts(a.columns, b.columns, -1);
+  if (!rows || !columns || llvm::any_of(*rows, isNan) ||
+      llvm::any_of(*columns, isNan))
     return std::nullopt;
   if (rows->empty())
     rows->push_back(0);
@@ -208,9 +226,11 @@ OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a, const M
   }
   KeyIntervals intervals(space.queries);
   for (int64_t i = 0; i < space.queries; ++i)
-    intervals[i] = getInterval(predicate, *columns, (*rows)[rows->size() == 1 ? 0 : i]);
+    intervals[i] =
+        getInterval(predicate, *columns, (*rows)[rows->size() == 1 ? 0 : i]);
   bool isExcluded = predicate == ComparePredicate::NE;
-  return MaskTerm::choice(std::move(intervals), isExcluded ? 0 : 1, isExcluded ? 1 : 0);
+  return MaskTerm::choice(std::move(intervals), isExcluded ? 0 : 1,
+                          isExcluded ? 1 : 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,12 +240,14 @@ OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a, const M
 KeyIntervals intersect(const KeyIntervals &a, const KeyIntervals &b) {
   KeyIntervals result(a.size());
   for (size_t i = 0; i < a.size(); ++i)
-    result[i] = {std::max(a[i].begin, b[i].begin), std::min(a[i].end, b[i].end)};
+    result[i] = {std::max(a[i].begin, b[i].begin),
+                 std::min(a[i].end, b[i].end)};
   return result;
 }
 
 /// The keys in `a` or `b`, if they are an interval for each query.
-static std::optional<KeyIntervals> unite(const KeyIntervals &a, const KeyIntervals &b) {
+static std::optional<KeyIntervals> unite(const KeyIntervals &a,
+                                         const KeyIntervals &b) {
   KeyIntervals result(a.size());
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i].isEmpty() || b[i].isEmpty()) {
@@ -234,16 +256,19 @@ static std::optional<KeyIntervals> unite(const KeyIntervals &a, const KeyInterva
     }
     if (a[i].end < b[i].begin || b[i].end < a[i].begin)
       return std::nullopt;
-    result[i] = {std::min(a[i].begin, b[i].begin), std::max(a[i].end, b[i].end)};
+    result[i] = {std::min(a[i].begin, b[i].begin),
+                 std::max(a[i].end, b[i].end)};
   }
   return result;
 }
 
 /// The keys in `a` that are not in `b`, if they are an interval for each query.
-static std::optional<KeyIntervals> subtract(const KeyIntervals &a, const KeyIntervals &b) {
+static std::optional<KeyIntervals> subtract(const KeyIntervals &a,
+                                            const KeyIntervals &b) {
   KeyIntervals result = a;
   for (size_t i = 0; i < a.size(); ++i) {
-    KeyInterval common = {std::max(a[i].begin, b[i].begin), std::min(a[i].end, b[i].end)};
+    KeyInterval common = {std::max(a[i].begin, b[i].begin),
+                          std::min(a[i].end, b[i].end)};
     if (common.isEmpty())
       continue;
     if (common.begin == a[i].begin)
@@ -256,11 +281,14 @@ static std::optional<KeyIntervals> subtract(const KeyIntervals &a, const KeyInte
   return result;
 }
 
-static KeyIntervals allKeys(MaskSpace space) { return KeyIntervals(space.queries, KeyInterval{0, space.keys}); }
+static KeyIntervals allKeys(MaskSpace space) {
+  return KeyIntervals(space.queries, KeyInterval{0, space.keys});
+}
 
 /// The columns at which `predicate` holds, if they are an interval.
-static std::optional<KeyInterval> getRun(const std::vector<double> &columns,
-                                         llvm::function_ref<bool(double)> predicate) {
+static std::optional<KeyInterval>
+getRun(const std::vector<double> &columns,
+       llvm::function_ref<bool(double)> predicate) {
   auto begin = std::find_if(columns.begin(), columns.end(), predicate);
   auto end = std::find_if_not(begin, columns.end(), predicate);
   if (std::find_if(end, columns.end(), predicate) != columns.end())
@@ -268,8 +296,9 @@ static std::optional<KeyInterval> getRun(const std::vector<double> &columns,
   return KeyInterval{begin - columns.begin(), end - columns.begin()};
 }
 
-std::optional<KeyIntervals> getIntervals(const MaskTerm &term, MaskSpace space,
-                                         llvm::function_ref<bool(double)> predicate) {
+std::optional<KeyIntervals>
+getIntervals(const MaskTerm &term, MaskSpace space,
+             llvm::function_ref<bool(double)> predicate) {
   if (term.isChoice()) {
     bool isInside = predicate(term.inside), isOutside = predicate(term.outside);
     if (isInside && isOutside)
@@ -290,21 +319,24 @@ std::optional<KeyIntervals> getIntervals(const MaskTerm &term, MaskSpace space,
   }
   KeyIntervals result(space.queries);
   for (int64_t i = 0; i < space.queries; ++i) {
-    double value = term.rows.empty() ? 0 : term.rows[term.rows.size() == 1 ? 0 : i];
+    double value =
+        term.rows.empty() ? 0 : term.rows[term.rows.size() == 1 ? 0 : i];
     if (predicate(value))
       result[i] = {0, space.keys};
   }
   return result;
 }
 
-bool allValues(const MaskTerm &term, llvm::function_ref<bool(double)> predicate) {
+bool allValues(const MaskTerm &term,
+               llvm::function_ref<bool(double)> predicate) {
   if (term.isChoice())
     return predicate(term.inside) && predicate(term.outside);
   if (term.isMixedSum())
     return false;
   if (term.rows.empty() && term.columns.empty())
     return predicate(0);
-  return llvm::all_of(term.rows, predicate) && llvm::all_of(term.columns, predicate);
+  return llvm::all_of(term.rows, predicate) &&
+         llvm::all_of(term.columns, predicate);
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,12 +351,16 @@ OptionalTerm notTerm(const MaskTerm &term) {
 }
 
 OptionalTerm andTerms(const MaskTerm &a, const MaskTerm &b, MaskSpace space) {
-  if (OptionalTerm direct = zipTerms(a, b, [](double x, double y) { return x != 0 && y != 0 ? 1.0 : 0.0; }))
+  if (OptionalTerm direct = zipTerms(a, b, [](double x, double y) {
+        return x != 0 && y != 0 ? 1.0 : 0.0;
+      }))
     return direct;
-  auto seenA = getIntervals(a, space, isTrue), seenB = getIntervals(b, space, isTrue);
+  auto seenA = getIntervals(a, space, isTrue),
+       seenB = getIntervals(b, space, isTrue);
   if (seenA && seenB)
     return MaskTerm::choice(intersect(*seenA, *seenB), 1, 0);
-  auto hiddenA = getIntervals(a, space, isFalse), hiddenB = getIntervals(b, space, isFalse);
+  auto hiddenA = getIntervals(a, space, isFalse),
+       hiddenB = getIntervals(b, space, isFalse);
   std::optional<KeyIntervals> seen;
   if (seenA && hiddenB)
     seen = subtract(*seenA, *hiddenB);
@@ -340,7 +376,8 @@ OptionalTerm andTerms(const MaskTerm &a, const MaskTerm &b, MaskSpace space) {
 
 OptionalTerm orTerms(const MaskTerm &a, const MaskTerm &b, MaskSpace space) {
   OptionalTerm notA = notTerm(a), notB = notTerm(b);
-  OptionalTerm neither = notA && notB ? andTerms(*notA, *notB, space) : std::nullopt;
+  OptionalTerm neither =
+      notA && notB ? andTerms(*notA, *notB, space) : std::nullopt;
   return neither ? notTerm(*neither) : std::nullopt;
 }
 

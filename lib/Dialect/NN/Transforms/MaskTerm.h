@@ -1,8 +1,9 @@
-//===- MaskTerm.h - Functions of a query and a key -----------------*- C++ -*-===//
+//===- MaskTerm.h - Functions of a query and a key -----------------*- C++
+//-*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
@@ -51,7 +52,9 @@ public:
   static MaskTerm choice(KeyIntervals intervals, double inside, double outside);
 
   bool isChoice() const { return !intervals.empty(); }
-  bool isScalar() const { return !isChoice() && columns.empty() && rows.size() == 1; }
+  bool isScalar() const {
+    return !isChoice() && columns.empty() && rows.size() == 1;
+  }
   /// Whether it depends on the query and the key as a sum.
   bool isMixedSum() const { return !rows.empty() && !columns.empty(); }
 
@@ -63,23 +66,28 @@ public:
 using OptionalTerm = std::optional<MaskTerm>;
 
 /// function(term). Not for mixed sums.
-OptionalTerm mapTerm(const MaskTerm &term, llvm::function_ref<double(double)> function);
+OptionalTerm mapTerm(const MaskTerm &term,
+                     llvm::function_ref<double(double)> function);
 /// function(a, b), where both depend on the same index or one is a scalar.
-OptionalTerm zipTerms(const MaskTerm &a, const MaskTerm &b, llvm::function_ref<double(double, double)> function);
+OptionalTerm zipTerms(const MaskTerm &a, const MaskTerm &b,
+                      llvm::function_ref<double(double, double)> function);
 /// a + b, or a - b, of integers, whatever they depend on.
 OptionalTerm addIntegers(const MaskTerm &a, const MaskTerm &b, bool subtract);
-OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a, const MaskTerm &b, MaskSpace space);
+OptionalTerm compareTerms(ComparePredicate predicate, const MaskTerm &a,
+                          const MaskTerm &b, MaskSpace space);
 OptionalTerm andTerms(const MaskTerm &a, const MaskTerm &b, MaskSpace space);
 OptionalTerm notTerm(const MaskTerm &term);
 OptionalTerm orTerms(const MaskTerm &a, const MaskTerm &b, MaskSpace space);
 
 /// The keys at which `predicate` holds of the term, if these are an interval
 /// for each query.
-std::optional<KeyIntervals> getIntervals(const MaskTerm &term, MaskSpace space,
-                                         llvm::function_ref<bool(double)> predicate);
+std::optional<KeyIntervals>
+getIntervals(const MaskTerm &term, MaskSpace space,
+             llvm::function_ref<bool(double)> predicate);
 /// Whether `predicate` holds of every value that the term takes. Not for mixed
 /// sums (false).
-bool allValues(const MaskTerm &term, llvm::function_ref<bool(double)> predicate);
+bool allValues(const MaskTerm &term,
+               llvm::function_ref<bool(double)> predicate);
 
 /// The keys in both.
 KeyIntervals intersect(const KeyIntervals &a, const KeyIntervals &b);

@@ -1,8 +1,9 @@
-//===- Matching.cpp - Helpers of the raising passes ------------------------===//
+//===- Matching.cpp - Helpers of the raising passes
+//------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +53,8 @@ std::optional<std::pair<Value, double>> matchScaling(Value value) {
     return found.has_value();
   });
   if (auto div = value.getDefiningOp<DivOp>())
-    if (std::optional<double> splat = getSplatConstant(div.getRhs()); splat && *splat != 0)
+    if (std::optional<double> splat = getSplatConstant(div.getRhs());
+        splat && *splat != 0)
       found = {div.getLhs(), 1 / *splat};
   return found;
 }
@@ -66,7 +68,8 @@ bool dependsOnTrainable(Value value) {
     if (!seen.insert(next).second || !op)
       continue;
     if (auto read = dyn_cast<ReadOp>(op)) {
-      auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(op, read.getParameterAttr());
+      auto parameter = SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+          op, read.getParameterAttr());
       if (!parameter || parameter.getTrainable())
         return true;
     }

@@ -1,8 +1,9 @@
-//===- Matching.h - Helpers of the raising passes -----------------*- C++ -*-===//
+//===- Matching.h - Helpers of the raising passes -----------------*- C++
+//-*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,8 @@ inline mlir::RankedTensorType getTensor(mlir::Value value) {
 template <typename OpTy, typename Match>
 bool matchCommuted(mlir::Value value, Match match) {
   auto op = value.getDefiningOp<OpTy>();
-  return op && (match(op.getLhs(), op.getRhs()) || match(op.getRhs(), op.getLhs()));
+  return op &&
+         (match(op.getLhs(), op.getRhs()) || match(op.getRhs(), op.getLhs()));
 }
 
 /// The operand of a broadcast, else `value`.
@@ -32,7 +34,8 @@ mlir::Value skipBroadcast(mlir::Value value);
 mlir::Value skipFloatCast(mlir::Value value);
 /// Whether all elements are `expected`, up to what `value`'s type rounds.
 bool isNearSplat(mlir::Value value, double expected);
-/// The factor c of `x * c` or `x / c` (then 1 / c) with equal elements c, and x.
+/// The factor c of `x * c` or `x / c` (then 1 / c) with equal elements c, and
+/// x.
 std::optional<std::pair<mlir::Value, double>> matchScaling(mlir::Value value);
 
 /// Whether a parameter that trains, or that is not known here, takes part in

@@ -1,8 +1,9 @@
-//===- RaiseActivations.cpp - Recognises SiLU and GELU ---------------------===//
+//===- RaiseActivations.cpp - Recognises SiLU and GELU
+//---------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,8 @@ struct Product {
 /// Flattens a tree of products and divisions by constants of at most `depth`
 /// levels, down to `stop`. `visited`: the inner nodes and leaves that are not
 /// constant.
-static void flatten(Value value, int depth, Value stop, Product &product, SmallVectorImpl<Value> *visited = nullptr) {
+static void flatten(Value value, int depth, Value stop, Product &product,
+                    SmallVectorImpl<Value> *visited = nullptr) {
   if (std::optional<double> splat = getSplatConstant(value)) {
     product.factor *= *splat;
     return;
@@ -56,7 +58,9 @@ static void flatten(Value value, int depth, Value stop, Product &product, SmallV
 /// Whether two factors are equal up to the rounding of a few of `like`'s type.
 static bool isNear(double actual, double expected, Value like) {
   Type element = getTensor(like).getElementType();
-  double tolerance = element.isBF16() ? 0x1p-6 : element.isF16() ? 0x1p-9 : 1e-5;
+  double tolerance = element.isBF16()  ? 0x1p-6
+                     : element.isF16() ? 0x1p-9
+                                       : 1e-5;
   return std::abs(actual - expected) <= tolerance * std::abs(expected);
 }
 
@@ -102,7 +106,8 @@ static Value matchSilu(Operation *op) {
 static bool isMultipleOf(Value value, Value x, double factor) {
   Product product;
   flatten(value, 3, x, product);
-  return product.values.size() == 1 && product.values[0] == x && isNear(product.factor, factor, x);
+  return product.values.size() == 1 && product.values[0] == x &&
+         isNear(product.factor, factor, x);
 }
 
 /// Whether `value` is 0.044715 x^3.
@@ -112,15 +117,17 @@ static bool isCubicTerm(Value value, Value x) {
   if (!isNear(product.factor, 0.044715, x))
     return false;
   if (product.values.size() == 3)
-    return llvm::all_of(product.values, [&](Value factor) { return factor == x; });
+    return llvm::all_of(product.values,
+                        [&](Value factor) { return factor == x; });
   auto isPower = [&](Value factor, double exponent) {
     auto pow = factor.getDefiningOp<PowOp>();
     return pow && pow.getLhs() == x && isSplatConstant(pow.getRhs(), exponent);
   };
   if (product.values.size() == 1)
     return isPower(product.values[0], 3);
-  return product.values.size() == 2 && ((product.values[0] == x && isPower(product.values[1], 2)) ||
-                                        (product.values[1] == x && isPower(product.values[0], 2)));
+  return product.values.size() == 2 &&
+         ((product.values[0] == x && isPower(product.values[1], 2)) ||
+          (product.values[1] == x && isPower(product.values[0], 2)));
 }
 
 /// Whether `value` is sqrt(2 / pi) (x + 0.044715 x^3).
@@ -131,17 +138,22 @@ static bool isTanhArgument(Value value, Value x) {
     return false;
   if (product.values.size() == 1)
     return matchCommuted<AddOp>(product.values[0],
-                                [&](Value linear, Value cubic) { return linear == x && isCubicTerm(cubic, x); });
+                                [&](Value linear, Value cubic) {
+                                  return linear == x && isCubicTerm(cubic, x);
+                                });
   // x (1 + 0.044715 x^2)
   if (product.values.size() != 2)
     return false;
   for (int side : {0, 1}) {
-    Value quadratic = product.values[side] == x ? matchOnePlus(product.values[1 - side]) : nullptr;
+    Value quadratic = product.values[side] == x
+                          ? matchOnePlus(product.values[1 - side])
+                          : nullptr;
     if (!quadratic)
       continue;
     Product term;
     flatten(quadratic, 3, x, term);
-    if (isNear(term.factor, 0.044715, x) && term.values.size() == 2 && term.values[0] == x && term.values[1] == x)
+    if (isNear(term.factor, 0.044715, x) && term.values.size() == 2 &&
+        term.values[0] == x && term.values[1] == x)
       return true;
   }
   return false;
@@ -157,9 +169,11 @@ static GeluForm matchGate(Value gate, Value x) {
   if (!bent)
     return GeluForm::None;
   if (auto erf = bent.getDefiningOp<ErfOp>())
-    return isMultipleOf(erf.getOperand(), x, std::sqrt(0.5)) ? GeluForm::Erf : GeluForm::None;
+    return isMultipleOf(erf.getOperand(), x, std::sqrt(0.5)) ? GeluForm::Erf
+                                                             : GeluForm::None;
   if (auto tanh = bent.getDefiningOp<TanhOp>())
-    return isTanhArgument(tanh.getOperand(), x) ? GeluForm::Tanh : GeluForm::None;
+    return isTanhArgument(tanh.getOperand(), x) ? GeluForm::Tanh
+                                                : GeluForm::None;
   return GeluForm::None;
 }
 
@@ -201,7 +215,8 @@ static Value raise(Operation *op) {
 }
 
 namespace {
-struct RaiseActivations : rondo::nn::impl::NNRaiseActivationsBase<RaiseActivations> {
+struct RaiseActivations
+    : rondo::nn::impl::NNRaiseActivationsBase<RaiseActivations> {
   void runOnOperation() override {
     getOperation().walk([&](Operation *op) {
       if (!isa<MulOp, DivOp>(op))

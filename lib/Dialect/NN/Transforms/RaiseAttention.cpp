@@ -1,8 +1,8 @@
 //===- RaiseAttention.cpp - Recognises attention ------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +37,10 @@ struct Scores {
 /// p of select(is_nan(p), 0, p).
 static Value skipNanGuard(Value value) {
   auto select = value.getDefiningOp<SelectOp>();
-  auto isNan = select ? select.getCondition().getDefiningOp<IsNanOp>() : nullptr;
-  if (isNan && isNan.getOperand() == select.getOnFalse() && isSplatConstant(select.getOnTrue(), 0))
+  auto isNan =
+      select ? select.getCondition().getDefiningOp<IsNanOp>() : nullptr;
+  if (isNan && isNan.getOperand() == select.getOnFalse() &&
+      isSplatConstant(select.getOnTrue(), 0))
     return select.getOnFalse();
   return value;
 }
@@ -87,9 +89,12 @@ static bool matchScores(Value value, Scores &scores, int depth = 6) {
   if (auto select = value.getDefiningOp<SelectOp>()) {
     if (isHidingSplat(select.getOnFalse()))
       return takeMasked(select.getOnTrue(), select.getCondition(), false);
-    return isHidingSplat(select.getOnTrue()) && takeMasked(select.getOnFalse(), select.getCondition(), true);
+    return isHidingSplat(select.getOnTrue()) &&
+           takeMasked(select.getOnFalse(), select.getCondition(), true);
   }
-  return matchCommuted<AddOp>(value, [&](Value below, Value mask) { return takeMasked(below, mask, false); });
+  return matchCommuted<AddOp>(value, [&](Value below, Value mask) {
+    return takeMasked(below, mask, false);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,31 +112,38 @@ static Value skipScaling(Value value, double &scale) {
 
 /// The permutation that swaps the last two of `rank` axes.
 static SmallVector<int64_t> getSwap(int64_t rank) {
-  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  SmallVector<int64_t> permutation =
+      llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(permutation[rank - 1], permutation[rank - 2]);
   return permutation;
 }
 
-static Value createTranspose(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> permutation) {
+static Value createTranspose(OpBuilder &builder, Location loc, Value value,
+                             ArrayRef<int64_t> permutation) {
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
     return value;
   RankedTensorType type = getTensor(value);
   SmallVector<int64_t> shape;
   for (int64_t axis : permutation)
     shape.push_back(type.getDimSize(axis));
-  return TransposeOp::create(builder, loc, type.clone(shape), value, builder.getDenseI64ArrayAttr(permutation));
+  return TransposeOp::create(builder, loc, type.clone(shape), value,
+                             builder.getDenseI64ArrayAttr(permutation));
 }
 
-static Value createReshape(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> shape) {
+static Value createReshape(OpBuilder &builder, Location loc, Value value,
+                           ArrayRef<int64_t> shape) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getOperand();
   RankedTensorType type = getTensor(value);
-  return type.getShape() == shape ? value : ReshapeOp::create(builder, loc, type.clone(shape), value);
+  return type.getShape() == shape
+             ? value
+             : ReshapeOp::create(builder, loc, type.clone(shape), value);
 }
 
 /// The value of which `value` swaps the last two axes, through whatever the
 /// exporter wrote; factors on it go into `scale`.
-static Value createUnswapped(OpBuilder &builder, Location loc, Value value, double &scale) {
+static Value createUnswapped(OpBuilder &builder, Location loc, Value value,
+                             double &scale) {
   value = skipScaling(value, scale);
   RankedTensorType type = getTensor(value);
   int64_t rank = type.getRank();
@@ -139,17 +151,23 @@ static Value createUnswapped(OpBuilder &builder, Location loc, Value value, doub
   if (auto transpose = value.getDefiningOp<TransposeOp>()) {
     SmallVector<int64_t> permutation(transpose.getPermutation());
     std::swap(permutation[rank - 1], permutation[rank - 2]);
-    return createTranspose(builder, loc, skipScaling(transpose.getOperand(), scale), permutation);
+    return createTranspose(
+        builder, loc, skipScaling(transpose.getOperand(), scale), permutation);
   }
   // Batch axes joined, last axes swapped, batch axes apart again.
   auto reshape = value.getDefiningOp<ReshapeOp>();
-  auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : nullptr;
+  auto transpose =
+      reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : nullptr;
   ArrayRef<int64_t> matrix = type.getShape().take_back(2);
-  if (transpose && transpose.getPermutation() == ArrayRef<int64_t>(getSwap(getTensor(transpose.getResult()).getRank())) &&
+  if (transpose &&
+      transpose.getPermutation() ==
+          ArrayRef<int64_t>(
+              getSwap(getTensor(transpose.getResult()).getRank())) &&
       getTensor(transpose.getResult()).getShape().take_back(2) == matrix) {
     SmallVector<int64_t> shape(type.getShape());
     std::swap(shape[rank - 1], shape[rank - 2]);
-    return createReshape(builder, loc, skipScaling(transpose.getOperand(), scale), shape);
+    return createReshape(builder, loc,
+                         skipScaling(transpose.getOperand(), scale), shape);
   }
   return createTranspose(builder, loc, value, swap);
 }
@@ -168,7 +186,8 @@ static Value createMask(OpBuilder &builder, Location loc, Scores &scores) {
   Value mask = scores.mask;
   if (!mask)
     return nullptr;
-  if (getTensor(scores.product.getResult()).getRank() == 3 && getTensor(mask).getRank() == 3)
+  if (getTensor(scores.product.getResult()).getRank() == 3 &&
+      getTensor(mask).getRank() == 3)
     mask = createRank4(builder, loc, mask);
   if (scores.isMaskInverted)
     mask = NotOp::create(builder, loc, mask.getType(), mask);
@@ -181,8 +200,10 @@ static Value createMask(OpBuilder &builder, Location loc, Scores &scores) {
 
 /// Whether the product multiplies batch by batch and is of the value's kind.
 static bool isBatched(MatmulOp product) {
-  RankedTensorType lhs = getTensor(product.getLhs()), rhs = getTensor(product.getRhs());
-  return !product.getTransposeLhs() && lhs.getRank() == rhs.getRank() && (lhs.getRank() == 3 || lhs.getRank() == 4);
+  RankedTensorType lhs = getTensor(product.getLhs()),
+                   rhs = getTensor(product.getRhs());
+  return !product.getTransposeLhs() && lhs.getRank() == rhs.getRank() &&
+         (lhs.getRank() == 3 || lhs.getRank() == 4);
 }
 
 static bool raise(MatmulOp output) {
@@ -190,25 +211,29 @@ static bool raise(MatmulOp output) {
     return false;
   SoftmaxOp softmax = matchProbabilities(output.getLhs());
   Scores scores;
-  if (!softmax || !matchScores(softmax.getOperand(), scores) || !isBatched(scores.product))
+  if (!softmax || !matchScores(softmax.getOperand(), scores) ||
+      !isBatched(scores.product))
     return false;
   MatmulOp product = scores.product;
   Type element = getTensor(output.getResult()).getElementType();
   // A cast of the scores changes the element type, never the shape.
   if (getTensor(product.getLhs()).getElementType() != element ||
       getTensor(output.getRhs()).getElementType() != element ||
-      getTensor(product.getResult()).getShape() != getTensor(output.getLhs()).getShape())
+      getTensor(product.getResult()).getShape() !=
+          getTensor(output.getLhs()).getShape())
     return false;
 
   OpBuilder builder(output);
   Location loc = output.getLoc();
   double scale = scores.scale;
   Value query = skipScaling(product.getLhs(), scale);
-  Value key = product.getTransposeRhs() ? skipScaling(product.getRhs(), scale)
-                                        : createUnswapped(builder, loc, product.getRhs(), scale);
+  Value key = product.getTransposeRhs()
+                  ? skipScaling(product.getRhs(), scale)
+                  : createUnswapped(builder, loc, product.getRhs(), scale);
   Value value = output.getRhs();
   if (output.getTransposeRhs())
-    value = createTranspose(builder, loc, value, getSwap(getTensor(value).getRank()));
+    value = createTranspose(builder, loc, value,
+                            getSwap(getTensor(value).getRank()));
   Value mask = createMask(builder, loc, scores);
   query = createRank4(builder, loc, query);
   key = createRank4(builder, loc, key);
@@ -216,12 +241,16 @@ static bool raise(MatmulOp output) {
 
   RankedTensorType type = getTensor(query);
   ArrayRef<int64_t> shape = type.getShape();
-  RankedTensorType resultType = type.clone({shape[0], shape[1], shape[2], getTensor(value).getDimSize(3)});
+  RankedTensorType resultType = type.clone(
+      {shape[0], shape[1], shape[2], getTensor(value).getDimSize(3)});
   Type statisticsElement = element.isF64() ? element : builder.getF32Type();
-  RankedTensorType statisticsType = RankedTensorType::get(shape.drop_back(), statisticsElement);
-  auto attention = AttentionOp::create(builder, loc, resultType, statisticsType, query, key, value, mask,
-                                       builder.getF64FloatAttr(scale), /*causal=*/nullptr, /*window=*/nullptr);
-  Value result = createReshape(builder, loc, attention.getResult(), getTensor(output.getResult()).getShape());
+  RankedTensorType statisticsType =
+      RankedTensorType::get(shape.drop_back(), statisticsElement);
+  auto attention = AttentionOp::create(
+      builder, loc, resultType, statisticsType, query, key, value, mask,
+      builder.getF64FloatAttr(scale), /*causal=*/nullptr, /*window=*/nullptr);
+  Value result = createReshape(builder, loc, attention.getResult(),
+                               getTensor(output.getResult()).getShape());
   output.replaceAllUsesWith(result);
   output.erase();
   return true;
@@ -240,18 +269,22 @@ static Value matchRepeatedHeads(Value heads) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
   if (!broadcast || getTensor(value).getRank() != 5)
     return nullptr;
-  ArrayRef<int64_t> repeated = getTensor(value).getShape(), shape = getTensor(heads).getShape();
+  ArrayRef<int64_t> repeated = getTensor(value).getShape(),
+                    shape = getTensor(heads).getShape();
   SmallVector<int64_t> single(repeated);
   single[2] = 1;
-  if (getTensor(broadcast.getOperand()).getShape() != ArrayRef(single) || repeated[0] != shape[0] ||
-      repeated[1] * repeated[2] != shape[1] || repeated.take_back(2) != shape.take_back(2))
+  if (getTensor(broadcast.getOperand()).getShape() != ArrayRef(single) ||
+      repeated[0] != shape[0] || repeated[1] * repeated[2] != shape[1] ||
+      repeated.take_back(2) != shape.take_back(2))
     return nullptr;
   return broadcast.getOperand();
 }
 
 static bool ungroup(AttentionOp attention) {
-  Value key = matchRepeatedHeads(attention.getKey()), value = matchRepeatedHeads(attention.getValue());
-  if (!key || !value || getTensor(key).getDimSize(1) != getTensor(value).getDimSize(1))
+  Value key = matchRepeatedHeads(attention.getKey()),
+        value = matchRepeatedHeads(attention.getValue());
+  if (!key || !value ||
+      getTensor(key).getDimSize(1) != getTensor(value).getDimSize(1))
     return false;
   OpBuilder builder(attention);
   auto getHeads = [&](Value source) {

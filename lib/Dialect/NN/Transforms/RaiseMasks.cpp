@@ -1,8 +1,8 @@
 //===- RaiseMasks.cpp - Recognises attention masks ----------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,17 @@ namespace {
 struct RaiseMasks : rondo::nn::impl::NNRaiseMasksBase<RaiseMasks> {
   void runOnOperation() override {
     // All layers use one mask: look into it once.
-    DenseMap<std::pair<Value, std::pair<int64_t, int64_t>>, std::optional<KeyIntervals>> analyzed;
+    DenseMap<std::pair<Value, std::pair<int64_t, int64_t>>,
+             std::optional<KeyIntervals>>
+        analyzed;
     getOperation().walk([&](AttentionOp attention) {
       Value mask = attention.getMask();
       if (!mask)
         return;
-      MaskSpace space = {getTensor(attention.getQuery()).getDimSize(2), getTensor(attention.getKey()).getDimSize(2)};
-      auto [entry, isNew] = analyzed.insert({{mask, {space.queries, space.keys}}, std::nullopt});
+      MaskSpace space = {getTensor(attention.getQuery()).getDimSize(2),
+                         getTensor(attention.getKey()).getDimSize(2)};
+      auto [entry, isNew] =
+          analyzed.insert({{mask, {space.queries, space.keys}}, std::nullopt});
       if (isNew)
         entry->second = analyzeMask(mask, space);
       if (entry->second && raise(attention, *entry->second, space))
@@ -39,12 +43,14 @@ struct RaiseMasks : rondo::nn::impl::NNRaiseMasksBase<RaiseMasks> {
   }
 
   /// Replaces the mask by attributes that show the same keys.
-  static bool raise(AttentionOp attention, const KeyIntervals &shown, MaskSpace space) {
+  static bool raise(AttentionOp attention, const KeyIntervals &shown,
+                    MaskSpace space) {
     MaskForm own;
     own.causal = attention.getCausal();
     if (std::optional<uint64_t> window = attention.getWindow())
       own.window = static_cast<int64_t>(*window);
-    std::optional<MaskForm> form = classify(intersect(shown, getVisibleKeys(own, space)), space);
+    std::optional<MaskForm> form =
+        classify(intersect(shown, getVisibleKeys(own, space)), space);
     if (!form)
       return false;
     attention.getMaskMutable().clear();

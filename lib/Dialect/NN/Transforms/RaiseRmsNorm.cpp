@@ -1,8 +1,9 @@
-//===- RaiseRmsNorm.cpp - Recognises RMS normalisation ---------------------===//
+//===- RaiseRmsNorm.cpp - Recognises RMS normalisation
+//---------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,8 @@ static Value skipRowReshapes(Value value, ArrayRef<int64_t> shape) {
   ArrayRef<int64_t> rows = shape.drop_back();
   auto isPerRow = [&](Value value) {
     ArrayRef<int64_t> own = getTensor(value).getShape();
-    return own == rows || (own.size() == shape.size() && own.back() == 1 && own.drop_back() == rows);
+    return own == rows || (own.size() == shape.size() && own.back() == 1 &&
+                           own.drop_back() == rows);
   };
   while (value && isPerRow(value)) {
     auto reshape = value.getDefiningOp<ReshapeOp>();
@@ -51,7 +53,8 @@ static Value skipRowReshapes(Value value, ArrayRef<int64_t> shape) {
 static Value matchRoot(Value value) {
   if (auto sqrt = value.getDefiningOp<SqrtOp>())
     return sqrt.getOperand();
-  if (auto pow = value.getDefiningOp<PowOp>(); pow && isSplatConstant(pow.getRhs(), 0.5))
+  if (auto pow = value.getDefiningOp<PowOp>();
+      pow && isSplatConstant(pow.getRhs(), 0.5))
     return pow.getLhs();
   return nullptr;
 }
@@ -62,9 +65,11 @@ static Value matchInverseRoot(Value value) {
     return rsqrt.getOperand();
   if (auto reciprocal = value.getDefiningOp<ReciprocalOp>())
     return matchRoot(reciprocal.getOperand());
-  if (auto div = value.getDefiningOp<DivOp>(); div && isSplatConstant(div.getLhs(), 1))
+  if (auto div = value.getDefiningOp<DivOp>();
+      div && isSplatConstant(div.getLhs(), 1))
     return matchRoot(div.getRhs());
-  if (auto pow = value.getDefiningOp<PowOp>(); pow && isSplatConstant(pow.getRhs(), -0.5))
+  if (auto pow = value.getDefiningOp<PowOp>();
+      pow && isSplatConstant(pow.getRhs(), -0.5))
     return pow.getLhs();
   return nullptr;
 }
@@ -80,7 +85,8 @@ static bool isSquareOf(Value value, Value x) {
 static bool isMeanSquareOf(Value value, Value x) {
   auto reduce = value.getDefiningOp<ReduceOp>();
   int64_t last = getTensor(x).getRank() - 1;
-  return reduce && reduce.getKind() == ReduceKind::Mean && reduce.getAxes() == ArrayRef<int64_t>{last} &&
+  return reduce && reduce.getKind() == ReduceKind::Mean &&
+         reduce.getAxes() == ArrayRef<int64_t>{last} &&
          isSquareOf(reduce.getOperand(), x);
 }
 
@@ -104,15 +110,18 @@ static std::optional<double> matchMeanSquare(Value value, Value x) {
 
 /// Matches x * inverse root and x / root, without weight.
 static std::optional<Normalised> matchNormalised(Value value) {
-  auto matchRows = [](Value x, Value stretched, auto matchStatistic) -> std::optional<Normalised> {
+  auto matchRows = [](Value x, Value stretched,
+                      auto matchStatistic) -> std::optional<Normalised> {
     auto broadcast = stretched.getDefiningOp<BroadcastOp>();
     ArrayRef<int64_t> shape = getTensor(x).getShape();
-    if (!broadcast || shape.empty() || getTensor(broadcast.getOperand()).getRank() != getTensor(x).getRank())
+    if (!broadcast || shape.empty() ||
+        getTensor(broadcast.getOperand()).getRank() != getTensor(x).getRank())
       return std::nullopt;
     Value statistic = skipRowReshapes(broadcast.getOperand(), shape);
     Value inside = statistic ? matchStatistic(statistic) : nullptr;
     inside = inside ? skipRowReshapes(inside, shape) : nullptr;
-    std::optional<double> epsilon = inside ? matchMeanSquare(inside, x) : std::nullopt;
+    std::optional<double> epsilon =
+        inside ? matchMeanSquare(inside, x) : std::nullopt;
     if (!epsilon)
       return std::nullopt;
     return Normalised{x, *epsilon};
@@ -132,7 +141,8 @@ static std::optional<Normalised> matchNormalised(Value value) {
 static Value matchWeight(Value value, ArrayRef<int64_t> shape) {
   Value vector = skipBroadcast(value);
   ArrayRef<int64_t> own = getTensor(vector).getShape();
-  if (own.empty() || own.back() != shape.back() || getTensor(vector).getNumElements() != own.back())
+  if (own.empty() || own.back() != shape.back() ||
+      getTensor(vector).getNumElements() != own.back())
     return nullptr;
   return vector;
 }
@@ -150,7 +160,8 @@ static bool raise(MulOp mul) {
     if (!found || getTensor(found->x) == type)
       return found.has_value();
     // Normalised in f32, rounded, then scaled: x itself is of the rounded type.
-    bool isWider = getTensor(found->x).getElementTypeBitWidth() > type.getElementTypeBitWidth();
+    bool isWider = getTensor(found->x).getElementTypeBitWidth() >
+                   type.getElementTypeBitWidth();
     found->x = skipFloatCast(found->x);
     if (!isWider || getTensor(found->x) != type)
       found.reset();
@@ -159,11 +170,12 @@ static bool raise(MulOp mul) {
   if (!found)
     return false;
   OpBuilder builder(mul);
-  RankedTensorType vector = type.clone(ArrayRef<int64_t>{type.getShape().back()});
+  RankedTensorType vector =
+      type.clone(ArrayRef<int64_t>{type.getShape().back()});
   if (weight.getType() != vector)
     weight = ReshapeOp::create(builder, mul.getLoc(), vector, weight);
-  auto norm =
-      RmsNormOp::create(builder, mul.getLoc(), type, found->x, weight, builder.getF64FloatAttr(found->epsilon));
+  auto norm = RmsNormOp::create(builder, mul.getLoc(), type, found->x, weight,
+                                builder.getF64FloatAttr(found->epsilon));
   mul.replaceAllUsesWith(norm.getResult());
   mul.erase();
   return true;

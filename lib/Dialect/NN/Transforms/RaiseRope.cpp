@@ -1,8 +1,9 @@
-//===- RaiseRope.cpp - Recognises rotary position embeddings ---------------===//
+//===- RaiseRope.cpp - Recognises rotary position embeddings
+//---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +27,13 @@ static Value matchHalf(Value value, bool isSecond) {
   if (from.getRank() == 0)
     return nullptr;
   int64_t last = from.getRank() - 1, half = to.getDimSize(last);
-  if (from.getDimSize(last) != 2 * half || from.getShape().drop_back() != to.getShape().drop_back())
+  if (from.getDimSize(last) != 2 * half ||
+      from.getShape().drop_back() != to.getShape().drop_back())
     return nullptr;
   for (int64_t axis = 0; axis <= last; ++axis) {
     int64_t start = axis == last && isSecond ? half : 0;
-    if (slice.getStarts()[axis] != start || (to.getDimSize(axis) > 1 && slice.getSteps()[axis] != 1))
+    if (slice.getStarts()[axis] != start ||
+        (to.getDimSize(axis) > 1 && slice.getSteps()[axis] != 1))
       return nullptr;
   }
   return slice.getOperand();
@@ -52,21 +55,24 @@ static bool raise(AddOp add) {
   if (!isa<FloatType>(getTensor(add.getResult()).getElementType()))
     return false;
   Value x, cosine, sine;
-  bool matches = matchCommuted<AddOp>(add.getResult(), [&](Value straight, Value turned) {
-    return matchCommuted<MulOp>(turned, [&](Value rotation, Value table) {
-      x = matchRotation(rotation);
-      sine = skipBroadcast(table);
-      return x && matchCommuted<MulOp>(straight, [&](Value operand, Value table) {
-               cosine = skipBroadcast(table);
-               return operand == x;
-             });
-    });
-  });
+  bool matches =
+      matchCommuted<AddOp>(add.getResult(), [&](Value straight, Value turned) {
+        return matchCommuted<MulOp>(turned, [&](Value rotation, Value table) {
+          x = matchRotation(rotation);
+          sine = skipBroadcast(table);
+          return x && matchCommuted<MulOp>(straight,
+                                           [&](Value operand, Value table) {
+                                             cosine = skipBroadcast(table);
+                                             return operand == x;
+                                           });
+        });
+      });
   // The derivative is in x alone.
   if (!matches || dependsOnTrainable(cosine) || dependsOnTrainable(sine))
     return false;
   OpBuilder builder(add);
-  auto rope = RopeOp::create(builder, add.getLoc(), add.getType(), x, cosine, sine);
+  auto rope =
+      RopeOp::create(builder, add.getLoc(), add.getType(), x, cosine, sine);
   add.replaceAllUsesWith(rope.getResult());
   add.erase();
   return true;

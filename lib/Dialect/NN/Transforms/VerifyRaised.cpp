@@ -1,8 +1,8 @@
 //===- VerifyRaised.cpp - What later phases rely on ---------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,11 @@ struct VerifyRaised : rondo::nn::impl::NNVerifyRaisedBase<VerifyRaised> {
       if (op.hasTrait<OpTrait::IsTerminator>())
         continue;
       isValid &= verifyDialect(op) && verifyAttention(op);
-      bool isKnown = isa<EvaluableOp>(op) && !isa<ReadOp>(op) && llvm::all_of(op.getOperands(), [&](Value operand) {
-        return operand.getDefiningOp() && known.contains(operand.getDefiningOp());
-      });
+      bool isKnown = isa<EvaluableOp>(op) && !isa<ReadOp>(op) &&
+                     llvm::all_of(op.getOperands(), [&](Value operand) {
+                       return operand.getDefiningOp() &&
+                              known.contains(operand.getDefiningOp());
+                     });
       if (!isKnown)
         continue;
       known.insert(&op);
@@ -47,7 +49,9 @@ struct VerifyRaised : rondo::nn::impl::NNVerifyRaisedBase<VerifyRaised> {
   static bool verifyDialect(Operation &op) {
     if (isa_and_nonnull<NNDialect>(op.getDialect()))
       return true;
-    op.emitError() << "'" << op.getName() << "' is not an op of the nn dialect, which alone may be left after raise";
+    op.emitError() << "'" << op.getName()
+                   << "' is not an op of the nn dialect, which alone may be "
+                      "left after raise";
     return false;
   }
 
@@ -56,7 +60,8 @@ struct VerifyRaised : rondo::nn::impl::NNVerifyRaisedBase<VerifyRaised> {
     if (!attention || !attention.getMask())
       return true;
     op.emitError() << "attention at node '" << getNodeName(op.getLoc())
-                   << "' still has a mask operand; run rondo-nn-decompose-masked-attention";
+                   << "' still has a mask operand; run "
+                      "rondo-nn-decompose-masked-attention";
     return false;
   }
 
@@ -68,10 +73,13 @@ struct VerifyRaised : rondo::nn::impl::NNVerifyRaisedBase<VerifyRaised> {
       int64_t count = getTensor(result).getNumElements();
       if (count <= largestKnownElements)
         continue;
-      op.emitError() << "node '" << getNodeName(op.getLoc()) << "' computes " << count << " elements ("
+      op.emitError() << "node '" << getNodeName(op.getLoc()) << "' computes "
+                     << count << " elements ("
                      << shapeToString(getTensor(result).getShape())
-                     << ") from constants alone, more than the limit of " << largestKnownElements
-                     << "; if this is an attention mask, it is neither causal nor a sliding window: pass it as an "
+                     << ") from constants alone, more than the limit of "
+                     << largestKnownElements
+                     << "; if this is an attention mask, it is neither causal "
+                        "nor a sliding window: pass it as an "
                         "input, or export the model with shorter sequences";
       return false;
     }

@@ -1,0 +1,368 @@
+//===- TransferTest.cpp - Everything an iteration does --------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+// Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestChain.h"
+#include <gtest/gtest.h>
+
+using namespace rondo::scheduling;
+using namespace rondo::scheduling::testing;
+
+namespace {
+
+Stage stage(StageKind kind, uint32_t begin, uint32_t end) {
+  Stage result;
+  result.kind = kind;
+  result.begin = begin;
+  result.end = end;
+  return result;
+}
+
+/// A model with its plan and schedule, not fenced.
+struct Case {
+  Model model;
+  Machine machine;
+  Plan plan;
+  Schedule schedule;
+
+  Case(Model aModel, std::vector<Stage> stages, uint32_t devices = 1,
+       SaveSet keep = SaveSet::Input, SaveSet save = SaveSet::All)
+      : model(std::move(aModel)), machine(testMachine(devices)) {
+    plan.stages = std::move(stages);
+    plan.keep.assign(model.layers.size(), keep);
+    plan.save.assign(model.layers.size(), save);
+    EXPECT_TRUE(SlotProblem({model, devices}).solve(plan));
+    Outcome outcome = TransferProblem({model, machine, plan}).solve(schedule);
+    EXPECT_TRUE(outcome) << join(outcome);
+    EXPECT_EQ(verify(), "");
+  }
+  std::string verify() const {
+    return join(TransferProblem({model, machine, plan}).verify(schedule));
+  }
+  Op &find(const std::string &name) {
+    for (Op &op : schedule.ops)
+      if (op.name == name)
+        return op;
+    ADD_FAILURE() << "no op '" << name << "'";
+    return schedule.ops.front();
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const Op &op : schedule.ops)
+      result.push_back(op.name);
+    return result;
+  }
+  /// "buffer,buffer+phase@offset" of each operand; w: written, rw: both.
+  std::string operands(const Op &op) const {
+    std::string text;
+    for (const Operand &operand : op.operands) {
+      text += operand.access == Access::Read    ? ""
+              : operand.access == Access::Write ? "w:"
+                                                : "rw:";
+      for (uint32_t buffer : operand.buffers)
+        text += schedule.buffers[buffer].name +
+                (buffer == operand.buffers.back() ? "" : ",");
+      if (operand.phase)
+        text += "+" + std::to_string(operand.phase);
+      if (operand.offset)
+        text += "@" + std::to_string(operand.offset);
+      text += "; ";
+    }
+    return text;
+  }
+  size_t count(const std::string &part) const {
+    size_t number = 0;
+    for (const Op &op : schedule.ops)
+      number += op.name.find(part) != std::string::npos;
+    return number;
+  }
+};
+
+std::vector<Stage> threeStages() {
+  return {stage(StageKind::Forward, 0, 2), stage(StageKind::Fused, 2, 3),
+          stage(StageKind::Backward, 0, 2)};
+}
+
+} // namespace
+
+TEST(Transfers, OneIterationFromEndToEnd) {
+  // Two layers before the loss, recomputed: one stage for each direction, one
+  // micro-batch.
+  Case c(chainModel(3, 1), threeStages());
+  EXPECT_EQ(
+      c.names(),
+      (std::vector<std::string>{
+          "seed",
+          "stage ids mb 0",
+          "stage labels mb 0",
+          "upload parameters of block0 for slot 0",
+          "upload parameters of block1 for slot 0",
+          "upload model input 'ids' mb 0 for slot 0",
+          "upload parameters of block2 for slot 1",
+          "forward layer0 mb 0",
+          "forward layer1 mb 0",
+          "download input 0 of layer 'layer2' mb 0",
+          "zero gradient of 'block2' by layer 'layer2'",
+          "upload input 0 of layer 'layer2' mb 0 for slot 1",
+          "upload model input 'labels' mb 0 for slot 1",
+          "upload seed mb 0 for slot 1",
+          // the backward stage begins at layer 0, which has no inputs but `ids`
+          "upload parameters of block0 for slot 2",
+          "upload parameters of block1 for slot 2",
+          "forward_backward layer2 mb 0",
+          "download loss mb 0",
+          "download cotangent of input 0 of layer 'layer2' mb 0",
+          "download gradient of 'block2' by layer 'layer2'",
+          "update block2",
+          "loss",
+          "zero gradient of 'block1' by layer 'layer1'",
+          "zero gradient of 'block0' by layer 'layer0'",
+          "upload model input 'ids' mb 0 for slot 2",
+          "forward_all layer0 mb 0",
+          // no one needs what layer1 sends on: its saved set alone is rebuilt,
+          // before dy is there
+          "rebuild_all layer1 mb 0",
+          "upload cotangent of input 0 of layer 'layer2' mb 0 for slot 2",
+          "backward_all layer1 mb 0",
+          "download gradient of 'block1' by layer 'layer1'",
+          "backward_all_nodx layer0 mb 0",
+          "download gradient of 'block0' by layer 'layer0'",
+          "update block1",
+          "update block0",
+      }));
+  EXPECT_EQ(c.find("backward_all layer1 mb 0").entry, "body1::backward_all");
+  // The operands are the entry's arguments: saved values, dy, parameters, dx,
+  // gradients, scratch.
+  EXPECT_EQ(c.operands(c.find("backward_all layer1 mb 0")),
+            "stage 2: saved value 0 of layer 'layer1'; stage 2: saved value 1 "
+            "of layer 'layer1'; "
+            "activations up of 512 bytes #1; parameters of 1024 bytes #1; "
+            "w:stage 2: cotangent of input 0 of layer 'layer1'; rw:gradients "
+            "of 2048 bytes #1; "
+            "w:stage 2: scratch of launch 2; ");
+}
+
+TEST(Transfers, FusedStageUploadsOnceAndKeepsOnTheDevice) {
+  Case c(chainModel(3, 2), {stage(StageKind::Fused, 0, 3)});
+  EXPECT_EQ(c.count("upload parameters"), 3u);
+  EXPECT_EQ(c.count("download gradient"), 3u);
+  EXPECT_EQ(c.count("download"), 3u + 2); // and the losses
+  EXPECT_EQ(c.count("forward_all"), 4u);
+  EXPECT_EQ(c.count("rebuild"), 0u);
+}
+
+TEST(Transfers, KeptSetsTravelAndAreNotRebuilt) {
+  for (SaveSet keep : {SaveSet::Products, SaveSet::All}) {
+    Case c(chainModel(3, 1), threeStages(), 1, keep, keep);
+    const char *set = keep == SaveSet::Products ? "products" : "all";
+    size_t values = keep == SaveSet::Products ? 1 : 2;
+    EXPECT_EQ(c.count(std::string("forward_") + set), 2u);
+    EXPECT_EQ(c.count("rebuild"), 0u);
+    EXPECT_EQ(c.count("download saved value"), 2 * values);
+    EXPECT_EQ(c.count("upload saved value"), 2 * values);
+    // Backward from products reads the layer's inputs as well; layer 0 has
+    // none.
+    EXPECT_EQ(c.count("upload input 0 of layer 'layer1'"),
+              keep == SaveSet::Products ? 1u : 0u);
+  }
+}
+
+TEST(Transfers, CopiesAlternateWithStaleness) {
+  Case late(chainModel(2, 1, 1, 1), {stage(StageKind::Fused, 0, 2)});
+  EXPECT_EQ(late.schedule.period, 2u);
+  // Iteration t reads copy t + 1; its update writes the same one again.
+  EXPECT_EQ(late.operands(late.find("upload parameters of block0 for slot 0")),
+            "parameters of 'block0' even,parameters of 'block0' odd+1; "
+            "w:parameters of 1024 bytes #0; ");
+  EXPECT_EQ(late.operands(late.find("update block0")),
+            "gradient of 'block0' by layer 'layer0'; master of 'block0'; "
+            "w:master of 'block0'; rw:moment 0 of 'block0'; "
+            "rw:moment 1 of 'block0'; w:parameters of 'block0' even,parameters "
+            "of 'block0' odd+1; ");
+  Model model = chainModel(2, 1, 1, 1);
+  model.uploadIsMaster = true;
+  Case master(model, {stage(StageKind::Fused, 0, 2)});
+  EXPECT_EQ(master.operands(master.find("update block0")),
+            "gradient of 'block0' by layer 'layer0'; parameters of 'block0' "
+            "even,parameters of 'block0' odd; "
+            "w:parameters of 'block0' even,parameters of 'block0' odd+1; "
+            "rw:moment 0 of 'block0'; "
+            "rw:moment 1 of 'block0'; ");
+  Case now(chainModel(2, 1), {stage(StageKind::Fused, 0, 2)});
+  EXPECT_EQ(now.schedule.period, 1u);
+  EXPECT_EQ(now.operands(now.find("upload parameters of block0 for slot 0")),
+            "parameters of 'block0'; w:parameters of 1024 bytes #0; ");
+}
+
+TEST(Transfers, AddsRoundsThenUsesInOrder) {
+  Case c(chainModel(3, 1, 2, 0, true), threeStages());
+  std::vector<std::string> adds;
+  for (const Op &op : c.schedule.ops)
+    if (op.kind == OpKind::Accumulate && op.block == 0)
+      adds.push_back(op.name + (op.first ? " first" : ""));
+  EXPECT_EQ(adds,
+            (std::vector<std::string>{
+                "add gradient of 'block0' by layer 'layer2' round 0 first",
+                "add gradient of 'block0' by layer 'layer0' round 0 first",
+                "add gradient of 'block0' by layer 'layer2' round 1",
+                "add gradient of 'block0' by layer 'layer0' round 1",
+                "add use of block0 by layer2"}));
+}
+
+TEST(Transfers, ClipsOnceAllNormsAreThere) {
+  Model model = chainModel(3, 1);
+  model.clip = true;
+  Case c(model, threeStages());
+  std::vector<std::string> names = c.names();
+  std::vector<std::string> tail(names.end() - 6, names.end());
+  EXPECT_EQ(tail, (std::vector<std::string>{"norm of block1", "norm of block0",
+                                            "clip", "update block0",
+                                            "update block1", "update block2"}));
+  EXPECT_EQ(c.operands(c.find("clip")),
+            "squares of 'block0'; squares of 'block1'; squares of 'block2'; "
+            "w:clip coefficient; ");
+}
+
+TEST(Transfers, CountsLabelsBeforeTheSeeds) {
+  Model model = chainModel(2, 1, 2);
+  model.countLabels = true;
+  model.countEntry = "labels::count";
+  model.countInputs = {1};
+  Case c(model, {stage(StageKind::Fused, 0, 2)});
+  std::vector<std::string> names = c.names();
+  names.resize(7);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "stage ids mb 0 round 0", "stage labels mb 0 round 0",
+                       "count labels mb 0 round 0", "stage ids mb 0 round 1",
+                       "stage labels mb 0 round 1", "count labels mb 0 round 1",
+                       "seed"}));
+  EXPECT_EQ(c.operands(c.find("loss")),
+            "loss mb 0 round 0; loss mb 0 round 1; label count mb 0 round 0; "
+            "label count mb 0 round 1; ");
+}
+
+TEST(Transfers, PrefetchesTheNextSlotBetweenMicroBatches) {
+  // Slot 2 is the next on slot 0's device (two devices): its two blocks go
+  // between slot 0's two micro-batches.
+  Case c(chainModel(3, 2), threeStages(), 2);
+  std::vector<std::string> names = c.names();
+  auto at = [&](const std::string &name) {
+    auto it = std::find(names.begin(), names.end(), name);
+    EXPECT_NE(it, names.end()) << name;
+    return it - names.begin();
+  };
+  EXPECT_LT(at("upload model input 'ids' mb 0 for slot 0"),
+            at("upload parameters of block0 for slot 2"));
+  EXPECT_LT(at("upload parameters of block0 for slot 2"),
+            at("forward layer0 mb 0"));
+  EXPECT_LT(at("upload model input 'ids' mb 1 for slot 0"),
+            at("upload parameters of block1 for slot 2"));
+  EXPECT_LT(at("upload parameters of block1 for slot 2"),
+            at("forward layer0 mb 1"));
+}
+
+TEST(Transfers, VerifierFindsSlips) {
+  const Case good(chainModel(3, 2, 2, 1, true), threeStages(), 2);
+  auto expectSlip = [&](const char *what, auto &&change,
+                        const std::string &part) {
+    Case c = good;
+    change(c);
+    std::string message = c.verify();
+    EXPECT_NE(message.find(part), std::string::npos) << what << ":\n"
+                                                     << message;
+  };
+  expectSlip(
+      "an upload of the wrong copy",
+      [](Case &c) {
+        c.find("upload parameters of block1 for slot 0").operands[0].phase = 0;
+      },
+      "uploads parameters of block 'block1' after 1 updates, but the step must "
+      "see 0");
+  expectSlip(
+      "micro-batches in the wrong order",
+      [](Case &c) {
+        std::swap(c.find("forward_backward layer2 mb 0 round 0"),
+                  c.find("forward_backward layer2 mb 1 round 0"));
+      },
+      "'forward_backward layer2 mb 1 round 0' of iteration 0 finds");
+  expectSlip(
+      "a sum that overwrites",
+      [](Case &c) {
+        c.find("add gradient of 'block1' by layer 'layer1' round 1").first =
+            true;
+      },
+      "'add gradient of 'block1' by layer 'layer1' round 1' of iteration 0 "
+      "begins a sum with");
+  expectSlip(
+      "a download to another micro-batch's place",
+      [](Case &c) {
+        c.find("download input 0 of layer 'layer2' mb 1 round 0").operands[1] =
+            c.find("download input 0 of layer 'layer2' mb 0 round 0")
+                .operands[1];
+      },
+      "finds boundary (2, 0, 0; step 0 round 0 mb 1; 0 added)");
+  expectSlip(
+      "a missing update",
+      [](Case &c) {
+        std::erase_if(c.schedule.ops,
+                      [](const Op &op) { return op.name == "update block1"; });
+      },
+      "block 'block1' is updated 0 times in iteration 0");
+  expectSlip(
+      "a missing zero",
+      [](Case &c) {
+        std::erase_if(c.schedule.ops, [](const Op &op) {
+          return op.kind == OpKind::Zero &&
+                 op.name ==
+                     "zero gradient of 'block1' by layer 'layer1' round 1";
+        });
+      },
+      "finds");
+  expectSlip(
+      "an entry that does not exist",
+      [](Case &c) {
+        c.find("forward layer0 mb 0 round 0").entry = "body0::forwards";
+      },
+      "launches 'body0::forwards', which layer 'layer0' does not have with "
+      "these operands");
+  expectSlip(
+      "a loss joined twice",
+      [](Case &c) {
+        Op loss = c.find("loss");
+        c.schedule.ops.push_back(loss);
+      },
+      "the step's loss is joined 2 times in iteration 0");
+  expectSlip(
+      "uses of a tied block in the wrong order",
+      [](Case &c) {
+        Op &op = c.find("add use of block0 by layer2");
+        std::swap(op.operands[0].buffers, op.operands[1].buffers);
+      },
+      "which is not the order of additions");
+}
+
+TEST(Transfers, ChecksThePlan) {
+  Model model = chainModel(3, 1);
+  Machine machine = testMachine(1);
+  Plan plan;
+  plan.stages = {stage(StageKind::Forward, 0, 3)};
+  plan.keep.assign(3, SaveSet::Input);
+  plan.save.assign(3, SaveSet::All);
+  plan.slots = {{0, 0, 5, {0, 4}}};
+  Schedule schedule;
+  EXPECT_EQ(
+      join(TransferProblem({model, machine, plan}).solve(schedule)),
+      "stage 0: the loss layer belongs to the fused stage, and it alone\n"
+      "slot 0 names a stage, device, round or micro-batch that does not exist\n"
+      "slot 0 runs micro-batch 4 of 1\n");
+  // A gap: no one makes what the fused stage reads.
+  plan.stages = {stage(StageKind::Fused, 2, 3)};
+  plan.slots = {{0, 0, 0, {0}}};
+  EXPECT_EQ(join(TransferProblem({model, machine, plan}).solve(schedule)),
+            "a stage reads input 0 of layer 'layer2', but no stage before "
+            "makes it\n");
+}
