@@ -42,7 +42,7 @@ def main():
             with gzip.open(os.path.join(ROOT, "test", "graphs", graph + ".onnx.gz")) as source, open(model, "wb") as target:
                 target.write(source.read())
             wall, peak, status = run([compiler, model, "-o", os.path.join(scratch, "out"), *arguments])
-            bad = status != 0 or (seconds and wall > seconds) or (gigabytes and peak > gigabytes * 1e9)
+            bad = bool(status != 0 or (seconds and wall > seconds) or (gigabytes and peak > gigabytes * 1e9))
             missed += bad
             print(f"{graph:28} {' '.join(arguments):70} {wall:8.2f} {seconds or '-':>6} {peak / 1e9:8.3f} {gigabytes or '-':>6}"
                   + (f"  exit status {status}" if status else "") + ("  MISSED" if bad else ""), flush=True)

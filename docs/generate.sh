@@ -33,6 +33,7 @@ for entry in NN:nn Pipe:pipe Sched:sched Kern:kern; do
   generate "$mnemonic-passes.md" "Passes of the $mnemonic dialect" "$directory/Passes.td" -gen-pass-doc
 done
 generate conversion-passes.md "Passes between dialects" include/rondo/Conversion/Passes.td -gen-pass-doc
+generate planning-passes.md "Passes that plan" include/rondo/Planning/Passes.td -gen-pass-doc
 
 if [[ $check == --check ]]; then
   if ! diff -ru docs/reference "$out"; then

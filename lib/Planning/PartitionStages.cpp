@@ -79,7 +79,7 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info, const sched
     return outcome;
   // Enough iterations that the slope over the last cycle is the steady state.
   candidate.time = scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
-  plan.reason += llvm::formatv("; recompute {0}, device memory {1:f2} of {2:f2} GiB", choice.name, used / 1073741824.0, machine.deviceBytes / 1073741824.0).str();
+  plan.reason += ("; recompute " + choice.name).str();
   plan.slots.clear();
   plan.rotation = 0;
   return scheduling::Outcome::success();

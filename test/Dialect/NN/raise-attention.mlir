@@ -1,5 +1,5 @@
-// Attention in exporters' forms. Masks stay operands here (raise-masks.mlir).
-// RUN: rondo-opt %s --rondo-nn-raise-attention --split-input-file | FileCheck %s
+// Attention in exporters' forms, with grouped heads. Masks stay operands here (raise-masks.mlir).
+// RUN: rondo-opt %s --rondo-nn-raise-attention --rondo-nn-raise-grouped-heads --split-input-file | FileCheck %s
 
 // As PyTorch's exporter decomposes it at opset 20: query and key each scaled
 // by the root of the scale, the key transposed between reshapes, an additive

@@ -112,15 +112,13 @@ def NNRaiseRope : Pass<"rondo-nn-raise-rope", "::mlir::func::FuncOp"> {
 }
 
 def NNRaiseAttention : Pass<"rondo-nn-raise-attention", "::mlir::func::FuncOp"> {
-  let summary = "Recognises scaled dot-product attention and grouped heads";
+  let summary = "Recognises scaled dot-product attention";
   let description = [{
     `softmax(scale * q k^T + mask) v`: factors on query, key and scores are
     multiplied together; the key's transpose may go through reshapes; the mask
     is added or selects; casts around the softmax and the guard
-    `select(is_nan(p), 0, p)` disappear (a row that sees nothing gives 0).
-    Keys and values that were repeated for groups of query heads lose the
-    repetition, also where the model held an attention op already. The mask
-    stays an operand; `rondo-nn-raise-masks` looks into it.
+    `select(is_nan(p), 0, p)` disappear (a row that sees nothing gives 0). The
+    mask stays an operand; `rondo-nn-raise-masks` looks into it.
 
     ```mlir
     %s = nn.matmul %q, %k transpose_rhs : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
@@ -130,8 +128,27 @@ def NNRaiseAttention : Pass<"rondo-nn-raise-attention", "::mlir::func::FuncOp"> 
     %y, %statistics = nn.attention %q, %k, %v scale 1.0 : ...
     ```
   }];
-  let statistics = [Statistic<"numRaised", "raised", "Number of attentions recognised">,
-                    Statistic<"numGrouped", "grouped", "Number of repetitions of heads removed">];
+  let statistics = [Statistic<"numRaised", "raised", "Number of patterns recognised">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
+def NNRaiseGroupedHeads : Pass<"rondo-nn-raise-grouped-heads", "::mlir::func::FuncOp"> {
+  let summary = "Takes keys and values of grouped heads from before their repetition";
+  let description = [{
+    Exporters repeat each head of keys and values for its group of query heads
+    (reshape, broadcast over a fifth axis, reshape). `nn.attention` does that by
+    itself, whether it was recognised or an op of the model.
+
+    ```mlir
+    %0 = nn.reshape %k : tensor<1x2x6x8xf32> -> tensor<1x2x1x6x8xf32>
+    %1 = nn.broadcast %0 : tensor<1x2x1x6x8xf32> -> tensor<1x2x2x6x8xf32>
+    %2 = nn.reshape %1 : tensor<1x2x2x6x8xf32> -> tensor<1x4x6x8xf32>
+    %y, %statistics = nn.attention %q, %2, %2 scale 1.0 : ...
+    // becomes
+    %y, %statistics = nn.attention %q, %k, %k scale 1.0 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of attentions with grouped heads">];
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 

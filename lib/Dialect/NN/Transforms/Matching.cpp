@@ -78,6 +78,16 @@ bool dependsOnTrainable(Value value) {
   return false;
 }
 
+Value createReshape(OpBuilder &builder, Location loc, Value value,
+                    ArrayRef<int64_t> shape) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  RankedTensorType type = getTensor(value);
+  return type.getShape() == shape
+             ? value
+             : ReshapeOp::create(builder, loc, type.clone(shape), value);
+}
+
 void eraseDeadOps(func::FuncOp function) {
   for (Block &block : function.getBody())
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))

@@ -42,6 +42,10 @@ std::optional<std::pair<mlir::Value, double>> matchScaling(mlir::Value value);
 /// computing `value`.
 bool dependsOnTrainable(mlir::Value value);
 
+/// `value` in another shape, without the reshapes it has gone through.
+mlir::Value createReshape(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
 /// Removes ops of the function without side effects whose results nobody uses.
 void eraseDeadOps(mlir::func::FuncOp function);
 

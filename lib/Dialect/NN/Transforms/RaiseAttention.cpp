@@ -130,16 +130,6 @@ static Value createTranspose(OpBuilder &builder, Location loc, Value value,
                              builder.getDenseI64ArrayAttr(permutation));
 }
 
-static Value createReshape(OpBuilder &builder, Location loc, Value value,
-                           ArrayRef<int64_t> shape) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getOperand();
-  RankedTensorType type = getTensor(value);
-  return type.getShape() == shape
-             ? value
-             : ReshapeOp::create(builder, loc, type.clone(shape), value);
-}
-
 /// The value of which `value` swaps the last two axes, through whatever the
 /// exporter wrote; factors on it go into `scale`.
 static Value createUnswapped(OpBuilder &builder, Location loc, Value value,
@@ -256,57 +246,12 @@ static bool raise(MatmulOp output) {
   return true;
 }
 
-//===----------------------------------------------------------------------===//
-// Grouped heads
-//===----------------------------------------------------------------------===//
-
-/// The source [b, h_kv, 1, t, d] of heads [b, h, t, d] that were repeated for
-/// groups of query heads, or null.
-static Value matchRepeatedHeads(Value heads) {
-  Value value = heads;
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getOperand();
-  auto broadcast = value.getDefiningOp<BroadcastOp>();
-  if (!broadcast || getTensor(value).getRank() != 5)
-    return nullptr;
-  ArrayRef<int64_t> repeated = getTensor(value).getShape(),
-                    shape = getTensor(heads).getShape();
-  SmallVector<int64_t> single(repeated);
-  single[2] = 1;
-  if (getTensor(broadcast.getOperand()).getShape() != ArrayRef(single) ||
-      repeated[0] != shape[0] || repeated[1] * repeated[2] != shape[1] ||
-      repeated.take_back(2) != shape.take_back(2))
-    return nullptr;
-  return broadcast.getOperand();
-}
-
-static bool ungroup(AttentionOp attention) {
-  Value key = matchRepeatedHeads(attention.getKey()),
-        value = matchRepeatedHeads(attention.getValue());
-  if (!key || !value ||
-      getTensor(key).getDimSize(1) != getTensor(value).getDimSize(1))
-    return false;
-  OpBuilder builder(attention);
-  auto getHeads = [&](Value source) {
-    SmallVector<int64_t> shape(getTensor(source).getShape());
-    shape.erase(shape.begin() + 2);
-    return createReshape(builder, attention.getLoc(), source, shape);
-  };
-  attention.getKeyMutable().assign(getHeads(key));
-  attention.getValueMutable().assign(getHeads(value));
-  return true;
-}
-
 namespace {
 struct RaiseAttention : rondo::nn::impl::NNRaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
     getOperation().walk([&](MatmulOp output) {
       if (raise(output))
         ++numRaised;
-    });
-    getOperation().walk([&](AttentionOp attention) {
-      if (ungroup(attention))
-        ++numGrouped;
     });
     eraseDeadOps(getOperation());
   }

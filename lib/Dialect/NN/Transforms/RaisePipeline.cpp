@@ -25,6 +25,7 @@ void buildRaisePipeline(OpPassManager &manager) {
   functions.addPass(createNNRaiseActivations());
   functions.addPass(createNNRaiseRope());
   functions.addPass(createNNRaiseAttention());
+  functions.addPass(createNNRaiseGroupedHeads());
   functions.addPass(createNNRaiseMasks());
   // Tables now, when masks cannot be mistaken for them.
   functions.addPass(createNNFoldConstants({/*tables=*/true}));
