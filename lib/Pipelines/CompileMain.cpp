@@ -90,6 +90,8 @@ static LogicalResult printReport(StringRef bytes, const CompileOptions &options)
 
 int compileMain(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  // So that -mlir-print-ir-after=PASS and the like know every pass.
+  registerAllRondoPasses();
   llvm::Expected<CompileOptions> options = parseCompileOptions(argc, argv);
   if (!options) {
     std::string message = llvm::toString(options.takeError());
@@ -101,6 +103,8 @@ int compileMain(int argc, char **argv) {
   registerAllRondoDialects(registry);
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
+  // Users are told the ONNX node, not shown Rondo's own IR.
+  context.printOpOnDiagnostic(false);
   DiagnosticPrinter printer(&context, llvm::errs());
   auto failed_ = [&] { return int(printer.sawInfeasible() ? ExitCode::Infeasible : ExitCode::UserError); };
 

@@ -55,6 +55,17 @@ struct Flags {
   cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and print its IR"), cl::value_desc("PHASE"), cl::init("program"), cl::cat(category)};
   cl::opt<std::string> from{"from", cl::desc("The input is IR as this phase left it; what was asked for then still holds"), cl::value_desc("PHASE"), cl::init("import"), cl::cat(category)};
   cl::opt<std::string> emit{"emit", cl::desc("What to write (default: program after the last phase, else mlir)"), cl::value_desc("mlir|program"), cl::cat(category)};
+  /// Those given that only an imported model heeds: " --devices --rounds".
+  std::string getPlanningFlags() const {
+    // std::addressof: a list's own operator& gives its values.
+    const cl::Option *all[] = {std::addressof(loss), std::addressof(dimensions), std::addressof(trainable), std::addressof(freeze), std::addressof(precision), std::addressof(microBatches), std::addressof(rounds), std::addressof(staleness), std::addressof(optimizer), std::addressof(groups), std::addressof(clip), std::addressof(reduction), std::addressof(recompute), std::addressof(devices), std::addressof(deviceMemory), std::addressof(hostMemory), std::addressof(target), std::addressof(hostCpu), std::addressof(rotate)};
+    std::string given;
+    for (const cl::Option *option : all)
+      if (option->getNumOccurrences() > 0)
+        given += (" --" + option->ArgStr).str();
+    return given;
+  }
+
   cl::opt<std::string> report{"report", cl::desc("Print the plan in words"), cl::value_desc("text|json"), cl::cat(category)};
 };
 
@@ -132,6 +143,9 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
     return fail("--from=" + flags.from + " is no phase; there are " + getPhaseNames());
   if (options.last < 0)
     return fail("--compile-to=" + flags.compileTo + " is no phase; there are " + getPhaseNames());
+  if (options.first > 0)
+    if (std::string given = flags.getPlanningFlags(); !given.empty())
+      return fail("--from continues what was asked for when the IR was made; it does not go with" + given);
   if (options.first >= program || options.last < options.first)
     return fail("--compile-to=" + flags.compileTo + " does not come after --from=" + flags.from);
   if (!flags.emit.empty() && flags.emit != "mlir" && flags.emit != "program")

@@ -37,6 +37,7 @@ static void kernels(OpPassManager &manager, const Config &config) {
   conversion::KernelOptions options;
   // Operations and bytes a nanosecond.
   options.flopsPerNs = config.machine.productFlops / 1e9;
+  options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
   conversion::buildKernelsPipeline(manager, options);

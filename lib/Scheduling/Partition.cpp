@@ -494,11 +494,10 @@ void Partitioner::fill() {
   const Stage &stage = plan.stages[slowest];
   const Stage &fused = plan.stages[best.forward.size()];
   plan.reason =
-      std::to_string(best.forward.size()) +
-      " forward stages, a fused stage of " +
-      std::to_string(fused.end - fused.begin) + " layers and " +
-      std::to_string(best.backward.size()) + " backward stages on " +
-      std::to_string(problem.machine.devices) + " devices; the slowest is " +
+      counted(best.forward.size(), "forward stage") + ", a fused stage of " +
+      counted(fused.end - fused.begin, "layer") + " and " +
+      counted(best.backward.size(), "backward stage") + " on " +
+      counted(problem.machine.devices, "device") + "; the slowest is " +
       stageName(stage.kind) + " of layers " + std::to_string(stage.begin) +
       " to " + std::to_string(stage.end - 1) + " with " +
       formatTime(stage.time) + " a micro-batch; " +

@@ -12,6 +12,10 @@
 
 using namespace rondo::scheduling;
 
+std::string detail::counted(uint64_t number, const std::string &thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
+}
+
 std::string detail::formatBytes(uint64_t bytes) {
   std::string text = std::to_string(bytes) + " bytes";
   static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
@@ -46,13 +50,13 @@ const char *detail::laneName(LaneKind lane) {
   case LaneKind::Compute:
     return "compute";
   case LaneKind::ParameterUp:
-    return "param_up";
+    return "parameter_up";
   case LaneKind::GradientDown:
-    return "grad_down";
+    return "gradient_down";
   case LaneKind::ActivationUp:
-    return "act_up";
+    return "activation_up";
   case LaneKind::ActivationDown:
-    return "act_down";
+    return "activation_down";
   case LaneKind::Update:
     return "update";
   case LaneKind::Staging:

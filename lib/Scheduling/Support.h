@@ -24,6 +24,8 @@ inline uint64_t alignUp(uint64_t bytes) {
 
 /// "1536 bytes", "25769803776 bytes (24.00 GiB)".
 std::string formatBytes(uint64_t bytes);
+/// "1 layer", "2 layers".
+std::string counted(uint64_t number, const std::string &thing);
 /// "12.3 ms".
 std::string formatTime(double nanoseconds);
 const char *laneName(LaneKind lane);

@@ -43,6 +43,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("machine_device_bytes", machine.deviceBytes);
   visit("machine_host_bytes", machine.hostBytes);
   visit("machine_product_flops", machine.productFlops);
+  visit("machine_scalar_flops", machine.scalarFlops);
   visit("machine_device_bandwidth", machine.deviceBandwidth);
   visit("machine_upload_bandwidth", machine.uploadBandwidth);
   visit("machine_download_bandwidth", machine.downloadBandwidth);

@@ -117,11 +117,11 @@ Expected<Recompute> rondo::parseRecompute(StringRef text) {
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;
   return {
-      // name, devices, device bytes, host bytes, products, device memory, up, down, host memory, launch, copy
-      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 8e9, 8e9, 1.5e10, 500, 2000},
-      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 1.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
-      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 2.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
-      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 4.8e12, 5.5e10, 5.5e10, 8.8e10, 3000, 10000},
+      // name, devices, device bytes, host bytes, products, generated code, device memory, up, down, host memory, launch, copy
+      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 1e10, 8e9, 8e9, 1.5e10, 500, 2000},
+      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 1.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
+      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 2.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
+      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.7e13, 4.8e12, 5.5e10, 5.5e10, 8.8e10, 3000, 10000},
   };
 }
 
@@ -146,7 +146,7 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
   scheduling::Machine machine = knownMachines().front();
   machine.name = "custom";
   std::pair<StringRef, uint64_t *> sizes[] = {{"device_bytes", &machine.deviceBytes}, {"host_bytes", &machine.hostBytes}};
-  std::pair<StringRef, double *> speeds[] = {{"product_flops", &machine.productFlops},         {"device_bandwidth", &machine.deviceBandwidth},
+  std::pair<StringRef, double *> speeds[] = {{"product_flops", &machine.productFlops}, {"scalar_flops", &machine.scalarFlops},         {"device_bandwidth", &machine.deviceBandwidth},
                                              {"upload_bandwidth", &machine.uploadBandwidth},   {"download_bandwidth", &machine.downloadBandwidth},
                                              {"host_bandwidth", &machine.hostBandwidth},       {"launch_latency", &machine.launchLatency},
                                              {"copy_latency", &machine.copyLatency}};

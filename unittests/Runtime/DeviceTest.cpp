@@ -83,19 +83,19 @@ TEST_P(DeviceTest, HasSeparateArenasOfThePlannedSize) {
     EXPECT_EQ(device->arena().bytes, program->table().device_bytes());
   // What goes into one device's arena does not show in another's.
   Event done;
+  Task copyUp = task(TaskKind::Copy, done, 64);
   std::vector<float> out(16, 0);
   for (uint32_t d = 0; d < devices.size(); ++d) {
     std::vector<float> in(16, (float)d + 1);
     std::byte *up[2] = {bytes(in.data()), devices[d]->arena().data};
-    Task copy = task(TaskKind::Copy, done, 64);
-    devices[d]->lane(ProgramLane::ParameterUp).submit({&copy, d, up, nullptr});
+    devices[d]->lane(ProgramLane::ParameterUp).submit({&copyUp, d, up, nullptr});
     done.wait(d + 1);
   }
   Event back;
+  Task copyDown = task(TaskKind::Copy, back, 64);
   for (uint32_t d = 0; d < devices.size(); ++d) {
     std::byte *down[2] = {devices[d]->arena().data, bytes(out.data())};
-    Task copy = task(TaskKind::Copy, back, 64);
-    devices[d]->lane(ProgramLane::GradientDown).submit({&copy, d, down, nullptr});
+    devices[d]->lane(ProgramLane::GradientDown).submit({&copyDown, d, down, nullptr});
     back.wait(d + 1);
     EXPECT_EQ(out[15], (float)d + 1);
   }

@@ -28,7 +28,7 @@ Status Executable::create(const Program &program, std::unique_ptr<Executable> &e
     missing += (missing.empty() ? "" : ", ") + feature;
   if (!missing.empty())
     return deviceError(program.path() + ": its code needs CPU features that this machine lacks: " + missing +
-                       "; compile it with --host-cpu=native here, or with --host-cpu=x86-64-v2");
+                       "; compile it with --host-cpu=native on this machine, or run it on a newer processor (generated code needs x86-64-v3 at least)");
   if (Status status = prepareOpenblas(); !status.ok())
     return status;
   std::unique_ptr<Executable> result(new Executable);

@@ -137,9 +137,12 @@ void HostLane::perform(const TaskCall &call) {
   if (call.span)
     *call.span = {begin, end};
   currentTask.store(-1, std::memory_order_relaxed);
+  // Whoever waits for the signal may end the task's life: it is not read again.
+  auto *completed = task.completed;
+  void *context = task.completedContext;
   task.done->signal(call.iteration + 1);
-  if (task.completed)
-    task.completed(task.completedContext, call.iteration);
+  if (completed)
+    completed(context, call.iteration);
 }
 
 LaneState HostLane::state() const {

@@ -73,7 +73,7 @@ func.func @raises_eager_bf16(%q: tensor<2x4x16x8xbf16>, %k: tensor<2x16x4x8xbf16
 func.func @raises_selected_rank_3(%q: tensor<3x5x8xf32>, %k: tensor<3x6x8xf32>, %v: tensor<3x4x6xf32>, %m: tensor<3x5x6xi1>)
     -> (tensor<3x5x4xf32>, tensor<3x5x4xf32>) {
   %s = nn.matmul %q, %k transpose_rhs : tensor<3x5x8xf32>, tensor<3x6x8xf32> -> tensor<3x5x6xf32>
-  %low = nn.constant dense<-3.4028234663852886e+38> : tensor<3x5x6xf32>
+  %low = nn.constant dense<0xFF800000> : tensor<3x5x6xf32>
   %s0 = nn.select %m, %s, %low : tensor<3x5x6xi1>, tensor<3x5x6xf32>
   %p0 = nn.softmax %s0 : tensor<3x5x6xf32>
   %y0 = nn.matmul %p0, %v transpose_rhs : tensor<3x5x6xf32>, tensor<3x4x6xf32> -> tensor<3x5x4xf32>
@@ -81,6 +81,26 @@ func.func @raises_selected_rank_3(%q: tensor<3x5x8xf32>, %k: tensor<3x6x8xf32>, 
   %p1 = nn.softmax %s1 : tensor<3x5x6xf32>
   %y1 = nn.matmul %p1, %v transpose_rhs : tensor<3x5x6xf32>, tensor<3x4x6xf32> -> tensor<3x5x4xf32>
   return %y0, %y1 : tensor<3x5x4xf32>, tensor<3x5x4xf32>
+}
+
+// -----
+
+// Where a finite value hides, a row that is hidden as a whole has equal
+// scores: the mask becomes additive.
+// CHECK-LABEL: func.func @raises_finite_select
+// CHECK-SAME: (%[[Q:.*]]: tensor<1x1x5x8xf32>, %[[M:.*]]: tensor<5x5xi1>)
+// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00> : tensor<5x5xf32>
+// CHECK-DAG: %[[LOW:.*]] = nn.constant dense<-3.000000e+38> : tensor<5x5xf32>
+// CHECK: %[[A:.*]] = nn.select %[[M]], %[[ZERO]], %[[LOW]]
+// CHECK: nn.attention %[[Q]], %[[Q]], %[[Q]] mask %[[A]] scale
+func.func @raises_finite_select(%q: tensor<1x1x5x8xf32>, %m: tensor<5x5xi1>) -> tensor<1x1x5x8xf32> {
+  %s = nn.matmul %q, %q transpose_rhs : tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x5xf32>
+  %low = nn.constant dense<-1.0e+38> : tensor<1x1x5x5xf32>
+  %seen = nn.broadcast %m : tensor<5x5xi1> -> tensor<1x1x5x5xi1>
+  %masked = nn.select %seen, %s, %low : tensor<1x1x5x5xi1>, tensor<1x1x5x5xf32>
+  %p = nn.softmax %masked : tensor<1x1x5x5xf32>
+  %y = nn.matmul %p, %q : tensor<1x1x5x5xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x8xf32>
+  return %y : tensor<1x1x5x8xf32>
 }
 
 // -----

@@ -10,6 +10,8 @@
 #include "rondo/Dialect/NN/Passes.h"
 #include "rondo/Dialect/NN/Utils.h"
 
+#include <cmath>
+
 namespace rondo::nn {
 #define GEN_PASS_DEF_NNRAISEATTENTION
 #include "rondo/Dialect/NN/Passes.h.inc"
@@ -25,8 +27,9 @@ struct Scores {
   double scale = 1;
   /// Additive or boolean (true: seen).
   Value mask;
-  /// The mask hides where it is true.
-  bool isMaskInverted = false;
+  /// What the mask does, if it is boolean.
+  bool hidesWhereTrue = false;
+  bool hidesWithFinite = false;
 };
 } // namespace
 
@@ -51,11 +54,11 @@ static SoftmaxOp matchProbabilities(Value value) {
   return value.getDefiningOp<SoftmaxOp>();
 }
 
-/// Whether a score of this value has no part in a softmax.
-static bool isHidingSplat(Value value) {
+/// The value of all elements if a score like that has no part in a softmax.
+static std::optional<double> matchHidingSplat(Value value) {
   std::optional<double> splat = getSplatConstant(value);
   double bound = getTensor(value).getElementType().isF16() ? -65504 : -1e30;
-  return splat && *splat <= bound;
+  return splat && *splat <= bound ? splat : std::nullopt;
 }
 
 /// Follows at most `depth` steps of scaling and masking, and casts, from the
@@ -77,24 +80,27 @@ static bool matchScores(Value value, Scores &scores, int depth = 6) {
     scores.scale *= scaled->second;
     return true;
   }
-  auto takeMasked = [&](Value below, Value mask, bool isInverted) {
+  auto takeMasked = [&](Value below, Value mask) {
     Scores inner;
     if (!matchScores(below, inner, depth - 1) || inner.mask)
       return false;
     scores = inner;
     scores.mask = skipBroadcast(mask);
-    scores.isMaskInverted = isInverted;
     return true;
   };
-  if (auto select = value.getDefiningOp<SelectOp>()) {
-    if (isHidingSplat(select.getOnFalse()))
-      return takeMasked(select.getOnTrue(), select.getCondition(), false);
-    return isHidingSplat(select.getOnTrue()) &&
-           takeMasked(select.getOnFalse(), select.getCondition(), true);
-  }
-  return matchCommuted<AddOp>(value, [&](Value below, Value mask) {
-    return takeMasked(below, mask, false);
-  });
+  auto select = value.getDefiningOp<SelectOp>();
+  if (!select)
+    return matchCommuted<AddOp>(value, takeMasked);
+  std::optional<double> hiding = matchHidingSplat(select.getOnFalse());
+  bool hidesWhereTrue = !hiding;
+  if (hidesWhereTrue)
+    hiding = matchHidingSplat(select.getOnTrue());
+  Value below = hidesWhereTrue ? select.getOnFalse() : select.getOnTrue();
+  if (!hiding || !takeMasked(below, select.getCondition()))
+    return false;
+  scores.hidesWhereTrue = hidesWhereTrue;
+  scores.hidesWithFinite = std::isfinite(*hiding);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,7 +185,21 @@ static Value createMask(OpBuilder &builder, Location loc, Scores &scores) {
   if (getTensor(scores.product.getResult()).getRank() == 3 &&
       getTensor(mask).getRank() == 3)
     mask = createRank4(builder, loc, mask);
-  if (scores.isMaskInverted)
+  if (scores.hidesWithFinite) {
+    // Where a whole row is hidden, softmax sees equal scores, not none: an
+    // additive mask of a value that swallows every score does that as well.
+    RankedTensorType type = getTensor(mask).clone(builder.getF32Type());
+    auto createSplat = [&](double value) -> Value {
+      auto elements =
+          SplatElementsAttr::get(type, builder.getF32FloatAttr(value));
+      return ConstantOp::create(builder, loc, elements);
+    };
+    Value zero = createSplat(0), low = createSplat(-3e38);
+    Value onTrue = scores.hidesWhereTrue ? low : zero;
+    Value onFalse = scores.hidesWhereTrue ? zero : low;
+    return SelectOp::create(builder, loc, type, mask, onTrue, onFalse);
+  }
+  if (scores.hidesWhereTrue)
     mask = NotOp::create(builder, loc, mask.getType(), mask);
   return mask;
 }
