@@ -65,11 +65,11 @@ func.func @keeps_other_rotations(%x: tensor<4x8xf32>, %cos: tensor<4x8xf32>, %si
 
 // -----
 
-// x and the rotation of another value; uneven halves.
+// x and the rotation of another value; uneven halves; halves of two values.
 // CHECK-LABEL: func.func @keeps_mixed_values
 // CHECK-NOT: nn.rope
 func.func @keeps_mixed_values(%x: tensor<4x8xf32>, %z: tensor<4x8xf32>, %cos: tensor<4x8xf32>, %sin: tensor<4x8xf32>)
-    -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+    -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
   %straight = nn.mul %x, %cos : tensor<4x8xf32>
   %first = nn.slice %z [0, 0] [1, 1] : tensor<4x8xf32> -> tensor<4x4xf32>
   %second = nn.slice %z [0, 4] [1, 1] : tensor<4x8xf32> -> tensor<4x4xf32>
@@ -83,7 +83,11 @@ func.func @keeps_mixed_values(%x: tensor<4x8xf32>, %z: tensor<4x8xf32>, %cos: te
   %uneven = nn.concat 1, %minus_long, %short : tensor<4x6xf32>, tensor<4x2xf32>
   %t1 = nn.mul %uneven, %sin : tensor<4x8xf32>
   %y1 = nn.add %straight, %t1 : tensor<4x8xf32>
-  return %y0, %y1 : tensor<4x8xf32>, tensor<4x8xf32>
+  %own = nn.slice %x [0, 0] [1, 1] : tensor<4x8xf32> -> tensor<4x4xf32>
+  %mixed = nn.concat 1, %negative, %own : tensor<4x4xf32>, tensor<4x4xf32>
+  %t2 = nn.mul %mixed, %sin : tensor<4x8xf32>
+  %y2 = nn.add %straight, %t2 : tensor<4x8xf32>
+  return %y0, %y1, %y2 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
 // -----

@@ -28,7 +28,8 @@ using namespace rondo::nn::test;
 
 namespace {
 
-/// Normal floats; integers below `integers`; booleans of which most are true.
+/// Normal floats; integers below `integers`; booleans, most of them true but
+/// all false in the first row.
 HostTensor makeRandom(RankedTensorType type, unsigned seed, int64_t integers) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal;
@@ -38,6 +39,8 @@ HostTensor makeRandom(RankedTensorType type, unsigned seed, int64_t integers) {
   for (int64_t &value : tensor.integers())
     value = type.getElementType().isInteger(1) ? generator() % 4 != 0
                                                : generator() % integers;
+  if (type.getElementType().isInteger(1) && type.getRank() > 0)
+    std::fill_n(tensor.integers().begin(), type.getShape().back(), 0);
   tensor.round();
   return tensor;
 }
