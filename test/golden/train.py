@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -99,6 +100,12 @@ def smallest_memory(run, devices, rounds):
     return high
 
 
+def count_stages(run, program):
+    """Forward, fused and backward stages of a program's plan."""
+    forward, backward = re.match(r"(\d+) forward stages?, .* and (\d+) backward stage", json.loads(run.call("rondo-dump", "--json", program))["plan"]).groups()
+    return int(forward) + 1 + int(backward)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("case")
@@ -115,7 +122,12 @@ def main():
         rounds = int(shape.split("x")[0])
         devices = [int(d) for d in options.devices.split(",")]
         ways = [(d, []) for d in devices]
-        ways += [(d, ["--recompute=full", f"--device-memory={smallest_memory(run, d, rounds)}"]) for d in (devices[-1], devices[0])]
+        for d in (devices[-1], devices[0]):
+            extra = ["--recompute=full", f"--device-memory={smallest_memory(run, d, rounds)}"]
+            if (stages := count_stages(run, run.compile(d, rounds, extra))) < 9:
+                print(f"MISS {shape} on {d} {' '.join(extra)}: only {stages} stages")
+                misses += 1
+            ways.append((d, extra))
         ways += [(devices[min(1, len(devices) - 1)], [f"--recompute={how}"]) for how in ("full", "elementwise", "none")]
         first = None
         for count, extra in ways:
