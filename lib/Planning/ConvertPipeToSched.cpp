@@ -45,7 +45,11 @@ struct ConvertPipeToSched : planning::impl::ConvertPipeToSchedBase<ConvertPipeTo
     builder.setInsertionPointToEnd(module.getBody());
     // An operation is located at its layer, so that a run-time error names the user's node.
     sched::writeSchedule(builder, module.getLoc(), "step", FlatSymbolRefAttr::get(op->getSymNameAttr()), schedule, [&](const scheduling::Op &entry) {
-      return entry.layer >= 0 ? info->layers[entry.layer].getLoc() : info->chain.getLoc();
+      if (entry.layer >= 0)
+        return info->layers[entry.layer].getLoc();
+      // What serves the loss as a whole is the loss layer's.
+      bool ofLoss = entry.kind == scheduling::OpKind::Loss || entry.kind == scheduling::OpKind::Seed || entry.kind == scheduling::OpKind::CountLabels;
+      return ofLoss ? info->layers.back().getLoc() : info->chain.getLoc();
     });
     return success();
   }

@@ -155,7 +155,7 @@ std::vector<Call> target::translateEntry(FuncOp function) {
     if (isa<ScratchOp, ReturnOp>(op))
       continue;
     Call call;
-    call.node = nn::getNodeName(op.getLoc());
+    call.node = nn::getOnnxNode(op.getLoc());
     if (auto gemm = dyn_cast<GemmOp>(op)) {
       fillGemm(function, gemm, call);
     } else if (auto zero = dyn_cast<ZeroOp>(op)) {

@@ -123,7 +123,7 @@ private:
     SmallVector<std::string> nodes;
     for (Operation &inner : op.getBody().front())
       if (isa<sched::TimedOp>(inner))
-        nodes.push_back(nn::getNodeName(inner.getLoc()));
+        nodes.push_back(nn::getOnnxNode(inner.getLoc()));
     for (auto [number, entry] : llvm::enumerate(schedule.ops)) {
       auto table = std::make_unique<program::OpT>();
       table->kind = (program::OpKind)entry.kind;

@@ -68,6 +68,11 @@ std::string getNodeName(Location location) {
       .str();
 }
 
+std::string getOnnxNode(Location location) {
+  auto name = dyn_cast_or_null<NameLoc>(findNamed(location));
+  return name ? name.getName().str() : "";
+}
+
 std::string getNodeOpType(Location location) {
   auto name = dyn_cast_or_null<NameLoc>(findNamed(location));
   if (!name)

@@ -34,6 +34,9 @@ mlir::Location getNodeLoc(mlir::MLIRContext *context, llvm::StringRef nodeName,
 /// The ONNX node's name, found through fused and call-site locations; for IR
 /// that was written by hand "file:line:column"; "" when nothing is known.
 std::string getNodeName(mlir::Location location);
+/// The ONNX node alone; empty where a location knows only a file. What a
+/// program holds must not depend on where the model's file lies.
+std::string getOnnxNode(mlir::Location location);
 /// "domain::OpType" of the node ("::Gemm" in ONNX's own domain), or "".
 std::string getNodeOpType(mlir::Location location);
 
