@@ -156,7 +156,7 @@ TEST_F(CApiTest, HandsOutErrors) {
   sessionOptions.device = "host:9";
   fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "--device=host:9");
   sessionOptions.device = "cuda:2";
-  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_DEVICE_ERROR, "no CUDA devices yet");
+  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "holds no code for GPUs");
   open();
   fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION, "--lr-schedule=bumpy");
   fails(rondo_session_set_input_file(session, "x", "/no/such.npy"), RONDO_USER_ERROR, "No such file");
