@@ -38,8 +38,8 @@ inline std::vector<float> read(Session &session, const std::string &name, uint32
 struct Running {
   TemporaryFolder folder;
   std::unique_ptr<Program> program;
+  ToyData data; // Outlives the session, which reads it until it is closed.
   std::unique_ptr<Session> session;
-  ToyData data;
 
   Running(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
     data = toyData(options, steps);
