@@ -8,7 +8,7 @@
 //
 // Products compute in f32: never in TF32. The library's first choice for a shape within a fixed workspace is taken, among
 // those that add partial products in one order; it is made once, so that a product has the same bits in every step and on every
-// GPU of one kind.
+// GPU of one kind. Where C is bf16 or f16 and accumulates, the library may round the product before it adds it; gradients are f32.
 //
 //===----------------------------------------------------------------------===//
 
