@@ -43,6 +43,7 @@ private:
   void checkBlocks();
   void checkParameters();
   void checkEntries();
+  void checkLaunch(const program::Call &call, const std::string &what);
   void checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed);
   void checkOps();
   void checkOp(uint32_t index);

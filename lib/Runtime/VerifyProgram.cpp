@@ -82,6 +82,8 @@ void Verifier::checkShape() {
     fail("arenas of %llu, %llu and %llu bytes", (unsigned long long)table.device_bytes(),
          (unsigned long long)table.pinned_bytes(), (unsigned long long)table.host_bytes());
   checkBlob(table.kernels(), "the kernels");
+  for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
+    checkBlob(table.device_code()->Get(i)->ptx(), quoted("device code", i, table.device_code()->Get(i)->arch()));
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());
@@ -277,7 +279,30 @@ static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading, int64_t s
   return elements < (uint64_t(1) << 58);
 }
 
+/// What every GPU can launch.
+void Verifier::checkLaunch(const program::Call &call, const std::string &what) {
+  constexpr uint64_t mostThreads = 1024, mostShared = 48 << 10;
+  constexpr uint32_t mostBlocks[] = {INT32_MAX, UINT16_MAX, UINT16_MAX};
+  if (sizeOf(call.block()) != 3 || sizeOf(call.grid()) != 3) {
+    fail("%s: %u block and %u grid extents", what.c_str(), sizeOf(call.block()), sizeOf(call.grid()));
+    return;
+  }
+  uint64_t threads = 1;
+  for (uint32_t i = 0; i < 3; ++i) {
+    uint32_t block = call.block()->Get(i), grid = call.grid()->Get(i);
+    threads = block == 0 || block > mostThreads ? mostThreads + 1 : std::min(threads * block, mostThreads + 1);
+    if (grid == 0 || grid > mostBlocks[i])
+      fail("%s: grid extent %u", what.c_str(), grid);
+  }
+  if (threads > mostThreads)
+    fail("%s: a block of no or of more than 1024 threads", what.c_str());
+  if (call.shared_bytes() > mostShared)
+    fail("%s: %u bytes of shared memory", what.c_str(), call.shared_bytes());
+}
+
 void Verifier::checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed) {
+  if (!text(call.gpu_symbol()).empty())
+    checkLaunch(call, what);
   auto touch = [&](uint32_t address, uint64_t bytes) {
     const program::Address &place = *call.addresses()->Get(address);
     if (place.argument() >= needed.size()) {
