@@ -8,6 +8,7 @@
 
 #include "MachineCode.h"
 
+#include "rondo/Target/GpuObject.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,9 +32,18 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::target;
 
+void target::registerCodeDialects(DialectRegistry &registry) {
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                  NVVM::NVVMDialect, scf::SCFDialect>();
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
 OwningOpRef<ModuleOp> target::createKernelModule(Location loc) {
-  loc.getContext()->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                                math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+  MLIRContext *context = loc.getContext();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                       math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
   return ModuleOp::create(loc);
 }
 
@@ -75,9 +85,7 @@ FailureOr<std::string> target::compileModule(ModuleOp module, llvm::TargetMachin
   if (failed(lowerToLLVM(module)))
     return failure();
   DialectRegistry registry;
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  registerNVVMDialectTranslation(registry);
+  registerCodeDialects(registry);
   module.getContext()->appendDialectRegistry(registry);
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "kernels");

@@ -36,6 +36,9 @@ struct GpuOptions {
 mlir::FailureOr<std::string> emitGpuCode(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
                                          const GpuOptions &options);
 
+/// The dialects that kernels are written in on their way to machine code.
+void registerCodeDialects(mlir::DialectRegistry &registry);
+
 /// Fills in the GPU's part of an entry's kernel calls, which `translateEntry`
 /// made from the same function.
 void addLaunches(kern::FuncOp function, std::vector<Call> &calls);
