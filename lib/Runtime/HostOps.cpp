@@ -66,7 +66,7 @@ HostOps::HostOps(const Program &program, const Executable &executable, Parameter
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     const program::Op &op = *table.ops()->Get(i);
     if (op.kind() == OpKind::Optimizer)
-      optimizers[(size_t)op.block()] = &op;
+      optimizers[(uint32_t)op.block()] = &op;
     if (op.kind() == OpKind::Norm)
       for (uint32_t operand = 0; operand + 1 < sizeOf(op.operands()); ++operand)
         normBlocks[i].push_back((uint32_t)blockOfGradient(table, op, operand));

@@ -31,7 +31,7 @@ Parameters::Parameters(const Program &program, Buffer pinned, Buffer host)
     : program(program), table(program.table()), pinned(pinned), host(host), optimizers(sizeOf(table.blocks())) {
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
     if (const program::Op *op = table.ops()->Get(i); op->kind() == program::OpKind::Optimizer)
-      optimizers[(size_t)op->block()] = op;
+      optimizers[(uint32_t)op->block()] = op;
 }
 
 std::byte *Parameters::address(uint32_t index) const {

@@ -1,8 +1,8 @@
 //===- Transfers.cpp - Every transfer, launch and host step ---------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
@@ -21,71 +21,6 @@
 
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
-
-namespace {
-
-enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };
-
-class IterationBuilder {
-public:
-  IterationBuilder(const TransferProblem &problem, Schedule &schedule)
-      : model(problem.model), machine(problem.machine), plan(problem.plan),
-        schedule(schedule), host(problem.model, schedule) {}
-
-  Outcome run();
-
-private:
-  struct BlockState {
-    std::set<uint32_t> gradientLayers; ///< Whose backward adds to its gradient.
-    size_t lastSlot =
-        0; ///< After which nothing of the iteration touches copy or gradient.
-    size_t firstSlot = SIZE_MAX; ///< That uploads it.
-  };
-
-  Outcome shapeStages();
-  void makePools();
-  void makeLocals();
-  void findBlocks();
-
-  Op &emit(OpKind kind, LaneKind lane, std::string name);
-  Operand take(const StageValue &value, uint32_t device, Access access);
-  void emitInputs();
-  void emitParameterUpload(size_t slot, uint32_t value);
-  void emitSlot(size_t slot);
-  void emitMicroBatch(size_t slot, uint32_t position);
-  void emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch);
-  void emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch);
-  void emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch);
-  void emitGradientDownload(size_t slot, uint32_t value);
-  void emitUpdates(size_t slot);
-  void emitOptimizer(uint32_t block);
-  void emitLoss();
-  Operand gradientOf(uint32_t block, Access access);
-
-  uint32_t microBatchOf(size_t slot, uint32_t position) const {
-    return plan.slots[slot].microBatches[position];
-  }
-  std::string suffix(size_t slot, int64_t microBatch = -1) const;
-
-  const Model &model;
-  const Machine &machine;
-  const Plan &plan;
-  Schedule &schedule;
-  HostBuffers host;
-  std::vector<StageShape> shapes;
-  std::vector<std::vector<uint32_t>>
-      parameterValues; ///< By stage, in order of first use.
-  PoolPlan pools;
-  std::vector<uint32_t> poolBuffer;         ///< First buffer of each pool.
-  std::vector<std::vector<uint64_t>> taken; ///< By device, pool.
-  std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
-  std::vector<std::map<uint32_t, Operand>>
-      held; ///< By slot: the instance of each value now.
-  std::vector<BlockState> blocks;
-  size_t lossSlot = 0; ///< The last fused one.
-};
-
-} // namespace
 
 Op &IterationBuilder::emit(OpKind kind, LaneKind lane, std::string name) {
   Op &op = schedule.ops.emplace_back();
@@ -107,19 +42,6 @@ std::string IterationBuilder::suffix(size_t slot, int64_t microBatch) const {
 static Operand withAccess(Operand operand, Access access) {
   operand.access = access;
   return operand;
-}
-
-static uint64_t traffic(const Op &op) {
-  uint64_t bytes = 0;
-  for (const Operand &operand : op.operands)
-    bytes += operand.bytes * (operand.access == Access::ReadWrite ? 2 : 1);
-  return bytes;
-}
-
-static double hostTime(const Machine &machine, const Op &op) {
-  return machine.hostBandwidth > 0
-             ? (double)traffic(op) / machine.hostBandwidth * 1e9
-             : 0;
 }
 
 Outcome IterationBuilder::shapeStages() {
@@ -209,68 +131,6 @@ Operand IterationBuilder::take(const StageValue &value, uint32_t device,
   uint32_t pool = pools.find(poolClass(value), alignUp(value.bytes));
   auto instance = (uint32_t)(taken[device][pool]++ % pools.pools[pool].count);
   return {{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
-}
-
-void IterationBuilder::emitInputs() {
-  std::vector<bool> read(model.inputs.size(), false);
-  for (const StageShape &shape : shapes)
-    for (const StageValue &value : shape.values)
-      if (value.key.kind == ValueKind::Side)
-        read[value.key.owner] = true;
-  if (model.countLabels)
-    for (uint32_t input : model.countInputs)
-      read[input] = true;
-  auto emitSeeds = [&] {
-    Op &op = emit(OpKind::Seed, LaneKind::Staging, "seed");
-    for (Access access : {Access::Read, Access::Write})
-      for (uint32_t r = 0; r < model.rounds; ++r)
-        for (uint32_t m = 0; m < model.microBatches; ++m) {
-          if (access == Access::Write)
-            op.operands.push_back(host.perStep("seed", 4, r, m, access));
-          else if (model.countLabels)
-            op.operands.push_back(host.perStep("label count", 4, r, m, access));
-        }
-    op.duration = hostTime(machine, op);
-  };
-  if (!model.countLabels)
-    emitSeeds();
-  for (uint32_t r = 0; r < model.rounds; ++r)
-    for (uint32_t m = 0; m < model.microBatches; ++m) {
-      std::string where = " mb " + std::to_string(m);
-      if (model.rounds > 1)
-        where += " round " + std::to_string(r);
-      for (uint32_t i = 0; i < model.inputs.size(); ++i) {
-        if (!read[i])
-          continue;
-        Op &op = emit(OpKind::StageInput, LaneKind::Staging,
-                      "stage " + model.inputs[i].name + where);
-        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
-                                           model.inputs[i].bytes, r, m,
-                                           Access::Write));
-        op.input = (int32_t)i;
-        op.round = (int32_t)r;
-        op.microBatch = (int32_t)m;
-        op.duration = 2 * hostTime(machine, op);
-      }
-      if (!model.countLabels)
-        continue;
-      Op &op =
-          emit(OpKind::CountLabels, LaneKind::Staging, "count labels" + where);
-      for (uint32_t i : model.countInputs)
-        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
-                                           model.inputs[i].bytes, r, m,
-                                           Access::Read));
-      op.operands.push_back(
-          host.perStep("label count", 4, r, m, Access::Write));
-      if (model.countScratchBytes)
-        op.operands.push_back(host.countScratch());
-      op.entry = model.countEntry;
-      op.round = (int32_t)r;
-      op.microBatch = (int32_t)m;
-      op.duration = hostTime(machine, op);
-    }
-  if (model.countLabels)
-    emitSeeds();
 }
 
 void IterationBuilder::emitParameterUpload(size_t slot, uint32_t value) {
@@ -397,7 +257,7 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   add.round = (int32_t)where.round;
   add.layer = (int32_t)layer;
   add.block = (int32_t)block;
-  add.duration = hostTime(machine, add);
+  add.duration = hostTime(add);
 }
 
 void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
@@ -468,103 +328,6 @@ void IterationBuilder::emitSlot(size_t slot) {
   }
   for (uint32_t position = 0; position < where.microBatches.size(); ++position)
     emitMicroBatch(slot, position);
-}
-
-Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
-  uint32_t layer = *blocks[block].gradientLayers.begin();
-  return model.rounds == 1 ? host.landing(block, layer, access)
-                           : host.sum(block, layer, access);
-}
-
-void IterationBuilder::emitUpdates(size_t slot) {
-  // The order in which gradients become complete: backward's.
-  for (uint32_t b = (uint32_t)blocks.size(); b-- > 0;) {
-    const BlockState &state = blocks[b];
-    if (state.gradientLayers.empty() || state.lastSlot != slot)
-      continue;
-    // Uses of a tied block are added in layer order.
-    for (uint32_t layer : state.gradientLayers) {
-      if (layer == *state.gradientLayers.begin())
-        continue;
-      Op &op = emit(OpKind::Accumulate, LaneKind::Update,
-                    "add use of " + model.blocks[b].name + " by " +
-                        model.layers[layer].name);
-      op.operands = {gradientOf(b, Access::ReadWrite),
-                     model.rounds == 1 ? host.landing(b, layer, Access::Read)
-                                       : host.sum(b, layer, Access::Read)};
-      op.layer = (int32_t)layer;
-      op.block = (int32_t)b;
-      op.duration = hostTime(machine, op);
-    }
-    if (!model.clip) {
-      emitOptimizer(b);
-      continue;
-    }
-    std::set<int64_t> members;
-    for (const Layer &layer : model.layers)
-      for (const Parameter &parameter : layer.parameters)
-        if (parameter.block == b && parameter.gradientOffset >= 0)
-          members.insert(parameter.gradientOffset);
-    Op &op =
-        emit(OpKind::Norm, LaneKind::Update, "norm of " + model.blocks[b].name);
-    op.operands = {gradientOf(b, Access::Read),
-                   host.partials(b, 8 * members.size(), Access::Write)};
-    op.block = (int32_t)b;
-    op.duration = hostTime(machine, op);
-  }
-  if (slot == lossSlot)
-    emitLoss();
-  if (!model.clip || slot + 1 != plan.slots.size())
-    return;
-  std::vector<Operand> squares;
-  std::vector<uint32_t> order;
-  for (uint32_t b = 0; b < blocks.size(); ++b)
-    if (!blocks[b].gradientLayers.empty()) {
-      std::set<int64_t> members;
-      for (const Layer &layer : model.layers)
-        for (const Parameter &parameter : layer.parameters)
-          if (parameter.block == b && parameter.gradientOffset >= 0)
-            members.insert(parameter.gradientOffset);
-      squares.push_back(host.partials(b, 8 * members.size(), Access::Read));
-      order.push_back(b);
-    }
-  squares.push_back(host.coefficient(Access::Write));
-  Op &op = emit(OpKind::Clip, LaneKind::Update, "clip");
-  op.operands = std::move(squares);
-  op.duration = hostTime(machine, op);
-  // All wait for the norm: what the next iteration uploads first goes first.
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(blocks[a].firstSlot, a) <
-           std::pair(blocks[b].firstSlot, b);
-  });
-  for (uint32_t b : order)
-    emitOptimizer(b);
-}
-
-void IterationBuilder::emitOptimizer(uint32_t block) {
-  Op &op = emit(OpKind::Optimizer, LaneKind::Update,
-                "update " + model.blocks[block].name);
-  op.operands.push_back(gradientOf(block, Access::Read));
-  if (model.clip)
-    op.operands.push_back(host.coefficient(Access::Read));
-  op.operands.push_back(host.master(block, false, Access::Read));
-  op.operands.push_back(host.master(block, true, Access::Write));
-  for (uint32_t i = 0; i < model.momentsPerElement; ++i)
-    op.operands.push_back(host.moment(block, i));
-  if (!model.uploadIsMaster)
-    op.operands.push_back(host.nextCopy(block, Access::Write));
-  op.block = (int32_t)block;
-  op.duration = hostTime(machine, op);
-}
-
-void IterationBuilder::emitLoss() {
-  Op &op = emit(OpKind::Loss, LaneKind::Staging, "loss");
-  for (const char *what : {"loss", "label count"})
-    for (uint32_t r = 0; r < model.rounds; ++r)
-      for (uint32_t m = 0; m < model.microBatches; ++m)
-        if (what[1] == 'o' || model.countLabels)
-          op.operands.push_back(host.perStep(what, 4, r, m, Access::Read));
-  op.duration = hostTime(machine, op);
 }
 
 Outcome IterationBuilder::run() {

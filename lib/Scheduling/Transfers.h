@@ -1,9 +1,9 @@
 //===- Transfers.h - Builds one iteration ------------------------*- C++
 //-*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +13,7 @@
 #include "Pools.h"
 #include "rondo/Scheduling/Problems.h"
 #include <map>
+#include <set>
 
 namespace rondo::scheduling::detail {
 
@@ -53,6 +54,74 @@ private:
   const Model &model;
   Schedule &schedule;
   std::map<std::string, uint32_t> known;
+};
+
+enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };
+
+/// Builds the schedule of one iteration: device lanes in Transfers.cpp, host
+/// lanes in HostSteps.cpp.
+class IterationBuilder {
+public:
+  IterationBuilder(const TransferProblem &problem, Schedule &schedule)
+      : model(problem.model), machine(problem.machine), plan(problem.plan),
+        schedule(schedule), host(problem.model, schedule) {}
+
+  Outcome run();
+
+private:
+  struct BlockState {
+    std::set<uint32_t> gradientLayers; ///< Whose backward adds to its gradient.
+    size_t lastSlot =
+        0; ///< After which nothing of the iteration touches copy or gradient.
+    size_t firstSlot = SIZE_MAX; ///< That uploads it.
+  };
+
+  Outcome shapeStages();
+  void makePools();
+  void makeLocals();
+  void findBlocks();
+
+  Op &emit(OpKind kind, LaneKind lane, std::string name);
+  Operand take(const StageValue &value, uint32_t device, Access access);
+  void emitInputs();
+  void emitParameterUpload(size_t slot, uint32_t value);
+  void emitSlot(size_t slot);
+  void emitMicroBatch(size_t slot, uint32_t position);
+  void emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch);
+  void emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch);
+  void emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch);
+  void emitGradientDownload(size_t slot, uint32_t value);
+  void emitUpdates(size_t slot);
+  void emitOptimizer(uint32_t block);
+  void emitLoss();
+  /// The block's whole gradient: of all uses and rounds.
+  Operand gradientOf(uint32_t block, Access access);
+  /// One partial sum a trainable parameter of the block.
+  uint64_t squaresBytes(uint32_t block) const;
+  /// ns to stream the op's operands through host memory.
+  double hostTime(const Op &op) const;
+
+  uint32_t microBatchOf(size_t slot, uint32_t position) const {
+    return plan.slots[slot].microBatches[position];
+  }
+  std::string suffix(size_t slot, int64_t microBatch = -1) const;
+
+  const Model &model;
+  const Machine &machine;
+  const Plan &plan;
+  Schedule &schedule;
+  HostBuffers host;
+  std::vector<StageShape> shapes;
+  std::vector<std::vector<uint32_t>>
+      parameterValues; ///< By stage, in order of first use.
+  PoolPlan pools;
+  std::vector<uint32_t> poolBuffer;         ///< First buffer of each pool.
+  std::vector<std::vector<uint64_t>> taken; ///< By device, pool.
+  std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
+  std::vector<std::map<uint32_t, Operand>>
+      held; ///< By slot: the instance of each value now.
+  std::vector<BlockState> blocks;
+  size_t lossSlot = 0; ///< The last fused one.
 };
 
 } // namespace rondo::scheduling::detail

@@ -124,7 +124,9 @@ private:
     table->transposed = parameter.getTransposed();
     if (parameter.getCopies())
       for (auto copy : parameter.getCopies()->getAsValueRange<StringAttr>())
-        addCopy(*table, copy);
+        table->copies.push_back(copy.str());
+    if (auto transposed = parameter.getCopiesTransposed())
+      table->copies_transposed.assign(transposed->begin(), transposed->end());
     table->type = table->upload_type = *element;
     table->shape.assign(type.getShape().begin(), type.getShape().end());
     table->trainable = parameter.getTrainable();
@@ -142,13 +144,6 @@ private:
     setGroup(*table);
     program.parameters.push_back(std::move(table));
     return success();
-  }
-
-  /// "name" or "name^T": the initializer holds the transpose.
-  static void addCopy(program::ParameterT &table, StringRef copy) {
-    bool transposed = copy.consume_back("^T");
-    table.copies.push_back(copy.str());
-    table.copies_transposed.push_back(transposed);
   }
 
   /// The first group whose pattern matches the whole ONNX or source name.

@@ -38,10 +38,12 @@ TEST(Convert, RoundsToNearestEven) {
 TEST(Convert, EveryHalfSurvivesARoundTrip) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     auto half = (uint16_t)bits;
-    if (float value = widenF16(half); !std::isnan(value))
+    if (float value = widenF16(half); !std::isnan(value)) {
       EXPECT_EQ(roundF16(value), half);
-    if (float value = widenBF16(half); !std::isnan(value))
+    }
+    if (float value = widenBF16(half); !std::isnan(value)) {
       EXPECT_EQ(roundBF16(value), half);
+    }
   }
 }
 
@@ -92,7 +94,7 @@ TEST(Gemm, WidensAndRoundsOnce) {
                 sum += loadFloat(a.data(), type, (uint64_t)(batch * 63 + (shape.transposeA ? l * 9 + i : i * 9 + l))) *
                        loadFloat(b.data(), type, (uint64_t)(shape.transposeB ? j * 10 + l : l * 10 + j));
               exact = 2 * sum + (shape.accumulate ? exact : 0);
-              std::byte rounded[4];
+              std::byte rounded[8];
               storeFloat(rounded, type, 0, exact);
               exact = loadFloat(rounded, type, 0);
             }

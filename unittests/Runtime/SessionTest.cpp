@@ -40,8 +40,8 @@ std::vector<float> read(Session &session, const std::string &name, uint32_t quan
 struct Running {
   TemporaryFolder folder;
   std::unique_ptr<Program> program;
+  ToyData data; // Outlives the session, which reads it until it is closed.
   std::unique_ptr<Session> session;
-  ToyData data;
 
   Running(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
     data = toyData(options, steps);

@@ -9,6 +9,7 @@
 #include "FusedBuilder.h"
 
 #include "Lowering.h"
+#include "Movement.h"
 #include "rondo/Dialect/NN/Utils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -185,10 +186,11 @@ Value FusedBuilder::block(Value value) {
   return {};
 }
 
-/// One index per axis of `value`.
-std::optional<SmallVector<Linear>> FusedBuilder::takeApart(Value value, const Linear &flat, const Bounds &bounds) {
+/// One index per axis of `value`, whose axes were joined to `shape`.
+std::optional<SmallVector<Linear>> FusedBuilder::takeApart(Value value, ArrayRef<int64_t> shape, const Linear &flat,
+                                                           const Bounds &bounds) {
   std::optional<Split> wanted;
-  std::optional<SmallVector<Linear>> indices = delinearize(flat, getShape(value), bounds, wanted);
+  std::optional<SmallVector<Linear>> indices = delinearize(flat, shape, bounds, wanted);
   if (indices)
     return indices;
   if (wanted && canSplit(*wanted)) {
@@ -200,8 +202,13 @@ std::optional<SmallVector<Linear>> FusedBuilder::takeApart(Value value, const Li
   return std::nullopt;
 }
 
-Value FusedBuilder::emit(Value value, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emit(Value value, const Linear &flat, const Bounds &asked) {
   value = stripReshapes(value);
+  // Along an axis that it does not depend on, a value is the same everywhere.
+  Bounds bounds = asked;
+  for (size_t axis = 0; axis < domain.size(); ++axis)
+    if (flat.coefficients[axis] == 0)
+      bounds[axis] = everywhere[axis];
   Key key{value.getAsOpaquePointer(), flat, bounds};
   auto it = known.find(key);
   if (it != known.end())
@@ -251,28 +258,11 @@ Value FusedBuilder::emitOp(Operation *op, const Linear &flat, const Bounds &boun
 }
 
 Value FusedBuilder::emitMovement(Operation *op, const Linear &flat, const Bounds &bounds) {
-  Value result = op->getResult(0), operand = op->getOperand(0);
-  std::optional<SmallVector<Linear>> index = takeApart(result, flat, bounds);
+  Movement movement = *getMovement(op);
+  std::optional<SmallVector<Linear>> index = takeApart(op->getResult(0), movement.shape, flat, bounds);
   if (!index)
     return {};
-  ArrayRef<int64_t> from = getShape(operand);
-  SmallVector<Linear> source(from.size(), Linear(domain.size()));
-  if (isa<nn::BroadcastOp>(op)) {
-    size_t added = index->size() - from.size();
-    for (auto [axis, extent] : llvm::enumerate(from))
-      if (extent > 1)
-        source[axis] = (*index)[axis + added];
-  } else if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
-    for (auto [to, axis] : llvm::enumerate(transpose.getPermutation()))
-      source[axis] = (*index)[to];
-  } else {
-    auto slice = cast<nn::SliceOp>(op);
-    for (size_t axis = 0; axis < from.size(); ++axis) {
-      source[axis].constant = slice.getStarts()[axis];
-      source[axis].add((*index)[axis], slice.getSteps()[axis]);
-    }
-  }
-  return emit(operand, linearize(source, from, domain.size()), bounds);
+  return emit(op->getOperand(0), movement.apply(*index, domain.size()), bounds);
 }
 
 Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds &bounds) {
@@ -290,7 +280,7 @@ Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds
     source.add(flat, space.width);
     source.coefficients[reduced] = 1;
   } else {
-    std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), flat, bounds);
+    std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), {shape[0], shape[2]}, flat, bounds);
     if (!index)
       return {};
     source.add((*index)[0], shape[1] * shape[2]);
@@ -318,13 +308,23 @@ Value FusedBuilder::emitIndex(const Linear &index) {
   return op;
 }
 
+/// [before, axis, after].
+static SmallVector<int64_t> joinAround(ArrayRef<int64_t> shape, int64_t axis) {
+  SmallVector<int64_t> joined{1, shape[axis], 1};
+  for (auto [number, extent] : llvm::enumerate(shape))
+    if (int64_t(number) != axis)
+      joined[int64_t(number) < axis ? 0 : 2] *= extent;
+  return joined;
+}
+
 Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat, const Bounds &bounds) {
-  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), flat, bounds);
+  std::optional<SmallVector<Linear>> index =
+      takeApart(op.getResult(), joinAround(getShape(op.getResult()), op.getAxis()), flat, bounds);
   if (!index)
     return {};
   Linear value(domain.size());
   value.constant = op.getStart();
-  value.add((*index)[op.getAxis()], op.getStep());
+  value.add((*index)[1], op.getStep());
   Value number = emitIndex(value);
   Type element = getElement(op.getResult());
   if (element.isInteger(64))
@@ -339,23 +339,26 @@ Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat, const Bounds &bo
 
 /// Each part is computed where it may be asked for, and chosen by the index.
 Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds &bounds) {
-  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), flat, bounds);
+  int64_t rank = getShape(op.getResult()).size();
+  int64_t axis = op.getAxis() < 0 ? op.getAxis() + rank : op.getAxis();
+  SmallVector<int64_t> joined = joinAround(getShape(op.getResult()), axis);
+  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), joined, flat, bounds);
   if (!index)
     return {};
-  int64_t axis = op.getAxis() < 0 ? op.getAxis() + int64_t(index->size()) : op.getAxis();
-  Interval asked = getValues((*index)[axis], bounds);
+  const Linear &along = (*index)[1];
+  Interval asked = getValues(along, bounds);
   Value result, number;
-  int64_t end = getShape(op.getResult())[axis];
+  int64_t end = joined[1];
   for (Value operand : llvm::reverse(op.getOperands())) {
-    ArrayRef<int64_t> shape = getShape(operand);
-    int64_t begin = end - shape[axis];
+    int64_t extent = getShape(operand)[axis];
+    int64_t begin = end - extent;
     int64_t partEnd = end;
     end = begin;
     if (partEnd <= asked.begin || asked.end <= begin)
       continue;
     Bounds part = bounds;
     if (begin > asked.begin || partEnd < asked.end) {
-      std::optional<AxisInterval> where = solve((*index)[axis], begin, partEnd, bounds);
+      std::optional<AxisInterval> where = solve(along, begin, partEnd, bounds);
       if (!where)
         return block(op.getResult());
       Interval &interval = part[where->axis];
@@ -364,8 +367,8 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds
         continue;
     }
     SmallVector<Linear> source = *index;
-    source[axis].constant -= begin;
-    Value value = emit(operand, linearize(source, shape, domain.size()), part);
+    source[1].constant -= begin;
+    Value value = emit(operand, linearize(source, {joined[0], extent, joined[2]}, domain.size()), part);
     if (!value)
       return {};
     if (!result) {
@@ -373,7 +376,7 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds
       continue;
     }
     if (!number)
-      number = emitIndex((*index)[axis]);
+      number = emitIndex(along);
     Value bound = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(partEnd));
     Value isBefore = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number, bound);
     result = arith::SelectOp::create(builder, loc, isBefore, value, result);
@@ -382,16 +385,31 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds
 }
 
 Value FusedBuilder::emitPad(nn::PadOp op, const Linear &flat, const Bounds &bounds) {
-  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), flat, bounds);
+  // Neighbouring axes without padding are one.
+  SmallVector<int64_t> shape, low, result;
+  bool isOpen = false;
+  for (auto [axis, extent] : llvm::enumerate(getShape(op.getOperand()))) {
+    int64_t before = op.getLow()[axis], whole = getShape(op.getResult())[axis];
+    bool isPadded = whole != extent;
+    if (isOpen && !isPadded) {
+      shape.back() *= extent;
+      result.back() *= extent;
+      continue;
+    }
+    shape.push_back(extent);
+    low.push_back(before);
+    result.push_back(whole);
+    isOpen = !isPadded;
+  }
+  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), result, flat, bounds);
   if (!index)
     return {};
-  ArrayRef<int64_t> shape = getShape(op.getOperand());
   Value padding = arith::ConstantOp::create(builder, loc, cast<TypedAttr>(op.getValue()));
   Value isInside;
   Bounds part = bounds;
   SmallVector<Linear> source = *index;
   for (auto [axis, extent] : llvm::enumerate(shape)) {
-    int64_t begin = op.getLow()[axis], end = begin + extent;
+    int64_t begin = low[axis], end = begin + extent;
     source[axis].constant -= begin;
     Interval asked = getValues((*index)[axis], bounds);
     if (begin <= asked.begin && asked.end <= end)

@@ -86,7 +86,8 @@ private:
   mlir::Value emitIndex(const Linear &index);
   /// Null, with `split` or `blocker` set.
   mlir::Value block(mlir::Value value);
-  std::optional<llvm::SmallVector<Linear>> takeApart(mlir::Value value, const Linear &flat, const Bounds &bounds);
+  std::optional<llvm::SmallVector<Linear>> takeApart(mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                                                       const Linear &flat, const Bounds &bounds);
   bool canSplit(const Split &wanted) const;
   void collapse();
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
+#include "Movement.h"
 
 #include "rondo/Dialect/NN/Utils.h"
 
@@ -68,29 +69,14 @@ bool ViewFinder::attempt() {
       base = op->getOperand(0);
       continue;
     }
-    if (!isa<nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(op))
+    std::optional<Movement> movement = getMovement(op);
+    if (!movement)
       break;
-    std::optional<SmallVector<Linear>> index = delinearize(flat, getShape(base), bounds, split);
+    std::optional<SmallVector<Linear>> index = delinearize(flat, movement->shape, bounds, split);
     if (!index)
       return false;
-    ArrayRef<int64_t> from = getShape(op->getOperand(0));
-    SmallVector<Linear> source(from.size(), Linear(domain.size()));
-    if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
-      for (auto [to, axis] : llvm::enumerate(transpose.getPermutation()))
-        source[axis] = (*index)[to];
-    } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
-      isSliced = true;
-      for (size_t axis = 0; axis < from.size(); ++axis) {
-        source[axis].constant = slice.getStarts()[axis];
-        source[axis].add((*index)[axis], slice.getSteps()[axis]);
-      }
-    } else {
-      size_t added = index->size() - from.size();
-      for (auto [axis, extent] : llvm::enumerate(from))
-        if (extent > 1)
-          source[axis] = (*index)[axis + added];
-    }
-    flat = linearize(source, from, domain.size());
+    isSliced |= isa<nn::SliceOp>(op);
+    flat = movement->apply(*index, domain.size());
     base = op->getOperand(0);
   }
   return true;
