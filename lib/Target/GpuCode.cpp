@@ -43,6 +43,7 @@ Value GpuBuilder::widen(Value number) { return arith::ExtUIOp::create(*this, get
 Value GpuBuilder::threadX() { return widen(NVVM::ThreadIdXOp::create(*this, getI32Type())); }
 Value GpuBuilder::threadY() { return widen(NVVM::ThreadIdYOp::create(*this, getI32Type())); }
 Value GpuBuilder::blockX() { return widen(NVVM::BlockIdXOp::create(*this, getI32Type())); }
+Value GpuBuilder::blockY() { return widen(NVVM::BlockIdYOp::create(*this, getI32Type())); }
 
 Value GpuBuilder::linear(int64_t threads, int64_t total) {
   if (total > std::numeric_limits<int32_t>::max())
@@ -119,6 +120,19 @@ Value GpuBuilder::allocateShared(StringRef name, int64_t bytes) {
   return LLVM::AddressOfOp::create(*this, LLVM::LLVMPointerType::get(getContext(), kSharedSpace), name);
 }
 
+Value GpuBuilder::allocateGlobal(StringRef name, int64_t bytes) {
+  {
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(getI8Type(), bytes);
+    auto global = LLVM::GlobalOp::create(*this, type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                                         /*alignment=*/16, getGlobalPointer().getAddressSpace());
+    createBlock(&global.getInitializerRegion());
+    LLVM::ReturnOp::create(*this, ValueRange{Value(LLVM::ZeroOp::create(*this, type))});
+  }
+  return LLVM::AddressOfOp::create(*this, getGlobalPointer(), name);
+}
+
 //===----------------------------------------------------------------------===//
 // Other threads
 //===----------------------------------------------------------------------===//
@@ -147,3 +161,28 @@ Value GpuBuilder::ballot(Value condition) {
 
 void GpuBuilder::synchronizeBlock() { NVVM::BarrierOp::create(*this); }
 void GpuBuilder::synchronizeWarp() { NVVM::SyncWarpOp::create(*this, integer(getI32Type(), -1)); }
+
+Value GpuBuilder::arriveLast(Value counters, int64_t blocks, Value thread, Value group, Value slot) {
+  Type i32 = getI32Type();
+  constexpr llvm::StringLiteral kDevice = "device";
+  auto fence = [&] { LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::acq_rel, kDevice); };
+  // Each thread's own stores first, then the block's arrival.
+  fence();
+  synchronizeBlock();
+  Value isOne = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, add(thread, group), i64(0));
+  runIf(isOne, [&] {
+    Value counter = offset(counters, i32, blockX());
+    Value before = LLVM::AtomicRMWOp::create(*this, LLVM::AtomicBinOp::add, counter, integer(i32, 1),
+                                             LLVM::AtomicOrdering::monotonic, kDevice);
+    Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, before, integer(i32, blocks - 1));
+    // For the next launch.
+    runIf(isLast, [&] { storeScalar(i32, integer(i32, 0), counter); });
+    storeScalar(i32, arith::ExtUIOp::create(*this, i32, isLast), slot);
+  });
+  synchronizeBlock();
+  Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, loadScalar(i32, slot), integer(i32, 0));
+  fence();
+  // The slot is free again.
+  synchronizeBlock();
+  return isLast;
+}

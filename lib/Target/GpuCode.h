@@ -31,6 +31,7 @@ public:
   mlir::Value threadX();
   mlir::Value threadY();
   mlir::Value blockX();
+  mlir::Value blockY();
   /// blockX * `threads` + threadX, in 32 bits where `total` of them allow.
   mlir::Value linear(int64_t threads, int64_t total);
 
@@ -56,6 +57,12 @@ public:
   void synchronizeWarp();
   /// Memory of the block.
   mlir::Value allocateShared(llvm::StringRef name, int64_t bytes);
+  /// Memory of the kernel, 0 at first: of all its launches, which therefore must not overlap.
+  mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);
+  /// Whether this block is the last of `blocks` with one blockX to get here: what
+  /// the others stored before is visible to it. `counters`: an i32 for each
+  /// blockX, 0 before and after; `slot`: shared.
+  mlir::Value arriveLast(mlir::Value counters, int64_t blocks, mlir::Value thread, mlir::Value group, mlir::Value slot);
   mlir::LLVM::LLVMPointerType getGlobalPointer() { return mlir::LLVM::LLVMPointerType::get(getContext(), 1); }
 
 private:

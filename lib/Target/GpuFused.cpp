@@ -68,8 +68,10 @@ private:
   void emitRowOutputs(Value thread);
   SmallVector<Value> joinThreads(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread);
   void emitColumns();
-  SmallVector<Value> sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group);
-  void joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Chunk &chunk, Value thread, Value group);
+  SmallVector<Value> sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group, Value begin, Value end);
+  SmallVector<Value> joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread, Value group);
+  void joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value item, Value thread, Value group,
+                 llvm::function_ref<void(ArrayRef<Value>)> body);
 
   FusedOp op;
   StringRef name;
@@ -403,7 +405,7 @@ SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces, 
         sum = combine(b, reduce, sum, b.exchange(sum, mask));
   };
   joinLanes(kWarp);
-  int64_t warps = shape.threads / kWarp;
+  int64_t warps = shape.threads / kWarp, places = llvm::PowerOf2Ceil(warps);
   if (warps == 1)
     return joined;
   SmallVector<Value> slots;
@@ -417,9 +419,14 @@ SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces, 
       b.storeScalar(reduces[i].getType(), joined[i], getSlot(i, b.divide(thread, kWarp)));
   });
   b.synchronizeBlock();
-  for (size_t i = 0; i < reduces.size(); ++i)
-    joined[i] = b.loadScalar(reduces[i].getType(), getSlot(i, b.remainder(thread, warps)));
-  joinLanes(warps);
+  Value place = b.remainder(thread, places), isTaken = b.isLess(place, b.i64(warps));
+  for (size_t i = 0; i < reduces.size(); ++i) {
+    Type type = reduces[i].getType();
+    joined[i] = b.loadScalar(type, getSlot(i, b.clamp(place, 0, warps - 1)));
+    if (places != warps)
+      joined[i] = arith::SelectOp::create(b, isTaken, joined[i], getIdentity(b, reduces[i], type));
+  }
+  joinLanes(places);
   return joined;
 }
 
@@ -505,11 +512,12 @@ void FusedEmitter::emitRow(Value thread) {
 // Columns
 //===----------------------------------------------------------------------===//
 
-/// Each thread's sums over its group of rows, `width` by reduction.
-SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group) {
+/// Each thread's sums over those of rows [begin, end) that are its group's,
+/// `width` by reduction.
+SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group, Value begin,
+                                            Value end) {
   constexpr int64_t kAhead = 4; // rows whose loads are under way together
-  int64_t reduced = op.getDomain().size() - 1, rows = op.getDomain()[reduced];
-  int64_t rounds = llvm::divideCeil(rows, shape.groups), whole = rows / shape.groups / kAhead * kAhead;
+  int64_t reduced = op.getDomain().size() - 1;
   SmallVector<Value> sums;
   for (ReduceOp reduce : reduces)
     sums.append(shape.width, getIdentity(b, reduce, reduce.getType()));
@@ -529,66 +537,99 @@ SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, C
     for (auto [number, value] : llvm::enumerate(values))
       into[number] = combine(b, reduces[number / shape.width], into[number], value);
   };
-  auto loop = scf::ForOp::create(b, b.i64(0), b.i64(whole), b.i64(kAhead), sums);
-  {
+  auto sumFrom = [&](Value first, Value limit, int64_t ahead) {
+    auto loop = scf::ForOp::create(b, first, limit, b.i64(ahead * shape.groups), sums);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    SmallVector<SmallVector<Value>> ahead;
-    for (int64_t i = 0; i < kAhead; ++i) {
-      Value round = b.add(loop.getInductionVar(), b.i64(i));
-      ahead.push_back(evaluateRow(b.add(b.multiply(round, shape.groups), group)));
-    }
+    SmallVector<SmallVector<Value>> rows;
+    for (int64_t i = 0; i < ahead; ++i)
+      rows.push_back(evaluateRow(b.add(loop.getInductionVar(), b.i64(i * shape.groups))));
     SmallVector<Value> next(loop.getRegionIterArgs());
-    for (ArrayRef<Value> values : ahead)
+    for (ArrayRef<Value> values : rows)
       addRow(next, values);
     scf::YieldOp::create(b, next);
-  }
-  sums.assign(loop.getResults().begin(), loop.getResults().end());
-  for (int64_t round = whole; round < rounds; ++round) {
-    Value row = b.add(group, b.i64(round * shape.groups));
-    bool always = (round + 1) * shape.groups <= rows;
-    Value exists = always ? Value() : b.isLess(row, b.i64(rows));
-    SmallVector<Value> next(sums);
-    addRow(next, evaluateRow(always ? row : Value(arith::SelectOp::create(b, exists, row, b.i64(0)))));
-    for (auto [sum, after] : llvm::zip_equal(sums, next))
-      sum = always ? after : Value(arith::SelectOp::create(b, exists, after, sum));
-  }
+    sums.assign(loop.getResults().begin(), loop.getResults().end());
+  };
+  // Whole rounds of all groups, then the rest.
+  int64_t round = kAhead * shape.groups;
+  Value rows = arith::SubIOp::create(b, end, begin);
+  Value middle = b.add(begin, b.multiply(b.divide(rows, round), round));
+  sumFrom(b.add(begin, group), middle, kAhead);
+  sumFrom(b.add(middle, group), end, 1);
   return sums;
 }
 
 /// Joins the groups' sums in halves, in shared memory; the first group gets the
 /// result.
-void FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Chunk &chunk, Value thread,
-                              Value group) {
+SmallVector<Value> FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread,
+                                            Value group) {
   SmallVector<Value> joined(sums);
-  if (shape.groups > 1) {
-    int64_t plane = shape.groups * shape.threads;
-    auto getSlot = [&](size_t number, int64_t above) {
-      Value place = b.add(b.add(b.multiply(group, shape.threads), thread), b.i64(number * plane + above * shape.threads));
-      return b.offset(shared, b.getI64Type(), place);
-    };
-    for (int64_t half = shape.groups / 2; half >= 1; half /= 2) {
-      for (auto [number, sum] : llvm::enumerate(joined))
-        b.storeScalar(sum.getType(), sum, getSlot(number, 0));
-      b.synchronizeBlock();
-      // Groups beyond the half add what does not matter.
-      Value isLow = b.isLess(group, b.i64(half));
-      for (auto [number, sum] : llvm::enumerate(joined)) {
-        Value other = arith::SelectOp::create(b, isLow, getSlot(number, half), getSlot(number, 0));
-        sum = combine(b, reduces[number / shape.width], sum, b.loadScalar(sum.getType(), other));
-      }
-      b.synchronizeBlock();
+  int64_t plane = shape.groups * shape.threads;
+  auto getSlot = [&](size_t number, int64_t above) {
+    Value place = b.add(b.multiply(group, shape.threads), thread);
+    return b.offset(shared, b.getI64Type(), b.add(place, b.i64(number * plane + above * shape.threads)));
+  };
+  for (int64_t half = shape.groups / 2; half >= 1; half /= 2) {
+    for (auto [number, sum] : llvm::enumerate(joined))
+      b.storeScalar(sum.getType(), sum, getSlot(number, 0));
+    b.synchronizeBlock();
+    // Groups beyond the half add what does not matter.
+    Value isLow = b.isLess(group, b.i64(half));
+    for (auto [number, sum] : llvm::enumerate(joined)) {
+      Value other = arith::SelectOp::create(b, isLow, getSlot(number, half), getSlot(number, 0));
+      sum = combine(b, reduces[number / shape.width], sum, b.loadScalar(sum.getType(), other));
     }
+    b.synchronizeBlock();
   }
-  for (auto [number, sum] : llvm::enumerate(joined))
-    chunk.lanes[number % shape.width][reduces[number / shape.width].getResult()] = sum;
+  return joined;
+}
+
+/// Joins the parts' sums: each block leaves its own in global memory, and the
+/// last one to do so, whichever that is, goes on with all of them, in their
+/// order. The body runs in that block alone.
+void FusedEmitter::joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value item, Value thread,
+                             Value group, llvm::function_ref<void(ArrayRef<Value>)> body) {
+  if (shape.parts == 1)
+    return body(sums);
+  int64_t width = int64_t(shape.grid[0]) * shape.threads; // threads side by side
+  int64_t count = sums.size();
+  Value left = b.allocateGlobal((name + "_parts").str(), shape.parts * count * width * kSlotBytes);
+  Value arrived = b.allocateGlobal((name + "_arrived").str(), int64_t(shape.grid[0]) * 4);
+  auto getPlace = [&](Value part, size_t number) {
+    Value plane = b.add(b.multiply(part, count), b.i64(number));
+    return b.offset(left, b.getI64Type(), b.add(b.multiply(plane, width), item));
+  };
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
+  b.runIf(isFirst, [&] {
+    for (auto [number, sum] : llvm::enumerate(sums))
+      b.storeScalar(sum.getType(), sum, getPlace(b.blockY(), number));
+  });
+  Value isLast = b.arriveLast(arrived, shape.parts, thread, group, shared);
+  b.runIf(isLast, [&] {
+    // Parts go round the groups as rows do.
+    SmallVector<Value> init;
+    for (ReduceOp reduce : reduces)
+      init.append(shape.width, getIdentity(b, reduce, reduce.getType()));
+    auto loop = scf::ForOp::create(b, group, b.i64(shape.parts), b.i64(shape.groups), init);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> next;
+      for (auto [number, sum] : llvm::enumerate(loop.getRegionIterArgs())) {
+        Value part = b.loadScalar(sum.getType(), getPlace(loop.getInductionVar(), number));
+        next.push_back(combine(b, reduces[number / shape.width], sum, part));
+      }
+      scf::YieldOp::create(b, next);
+    }
+    body(joinGroups(reduces, SmallVector<Value>(loop.getResults()), thread, group));
+  });
 }
 
 void FusedEmitter::emitColumns() {
   int64_t reduced = op.getDomain().size() - 1, vectors = shape.extent / shape.width;
   SmallVector<ReduceOp> reduces(op.getBlock().getOps<ReduceOp>());
   Value thread = b.threadX(), group = shape.groups == 1 ? b.i64(0) : b.threadY();
-  Value item = b.linear(shape.threads, int64_t(shape.grid[0]) * shape.threads);
+  Value place = b.linear(shape.threads, int64_t(shape.grid[0]) * shape.threads), item = place;
   // Threads without columns go along: all take part in barriers.
   Value isActive;
   if (int64_t(shape.grid[0]) * shape.threads != shape.items) {
@@ -600,24 +641,33 @@ void FusedEmitter::emitColumns() {
     vector = b.remainder(item, vectors);
     setCoordinates(b.divide(item, vectors), shape.vectorAxis);
   }
-  Value position = b.add(b.multiply(vector, shape.width), b.i64(shape.begin));
-  Chunk chunk = makeChunk(position);
-  joinGroups(reduces, sumColumns(reduces, chunk, group), chunk, thread, group);
-
+  Chunk chunk = makeChunk(b.add(b.multiply(vector, shape.width), b.i64(shape.begin)));
+  int64_t rows = op.getDomain()[reduced], each = llvm::divideCeil(rows, shape.parts);
+  Value begin = b.i64(0), end = b.i64(rows);
+  if (shape.parts > 1) {
+    begin = b.multiply(b.blockY(), each);
+    end = b.clamp(b.add(begin, b.i64(each)), 0, rows);
+    begin = b.clamp(begin, 0, rows);
+  }
+  SmallVector<Value> sums = joinGroups(reduces, sumColumns(reduces, chunk, group, begin, end), thread, group);
   if (shape.groups > 1) {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
     isActive = isActive ? Value(arith::AndIOp::create(b, isActive, isFirst)) : isFirst;
   }
-  uniform.clear();
-  bases.clear();
-  coordinates[reduced] = b.i64(0);
-  b.runIf(isActive, [&] {
-    for (auto [output, value] : llvm::enumerate(yield.getValues())) {
-      SmallVector<Value> elements;
-      for (int64_t lane = 0; lane < shape.width; ++lane)
-        elements.push_back(evaluate(value, &chunk, lane));
-      store(output, elements, chunk);
-    }
+  joinParts(reduces, sums, place, thread, group, [&](ArrayRef<Value> joined) {
+    for (auto [number, sum] : llvm::enumerate(joined))
+      chunk.lanes[number % shape.width][reduces[number / shape.width].getResult()] = sum;
+    uniform.clear();
+    bases.clear();
+    coordinates[reduced] = b.i64(0);
+    b.runIf(isActive, [&] {
+      for (auto [output, value] : llvm::enumerate(yield.getValues())) {
+        SmallVector<Value> elements;
+        for (int64_t lane = 0; lane < shape.width; ++lane)
+          elements.push_back(evaluate(value, &chunk, lane));
+        store(output, elements, chunk);
+      }
+    });
   });
 }
 

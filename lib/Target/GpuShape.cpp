@@ -20,12 +20,16 @@ constexpr int64_t kBlock = 256;
 /// Blocks of an elementwise kernel; more work goes round.
 constexpr int64_t kMostBlocks = 1 << 16;
 /// The longest row that one warp takes, in elements.
-constexpr int64_t kWarpRow = 1024;
+constexpr int64_t kWarpRow = 512;
 /// Elements of all inputs that a thread may hold in registers, of the 255 that
 /// it has; the rest is for what is computed from them.
 constexpr int64_t kHeldElements = 96;
 /// A column kernel's blocks that fill a large GPU.
 constexpr int64_t kEnoughBlocks = 128;
+/// Rows that one block of a column kernel takes; more where there are so many
+/// columns that the parts together would have more than these.
+constexpr int64_t kPartRows = 512;
+constexpr int64_t kMostPartColumns = 1 << 15;
 /// Shared memory that any block may have.
 constexpr int64_t kSharedBytes = 48 << 10;
 
@@ -97,7 +101,9 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
     shape.style = Style::BlockRows;
     shape.width = getWidth(shape.extent, 8);
     int64_t vectors = shape.extent / shape.width;
-    shape.threads = vectors <= 128 ? 128 : vectors <= 1024 ? 256 : 512;
+    // Whole warps of which few go without an element.
+    shape.chunks = llvm::divideCeil(vectors, vectors <= 1024 ? 256 : 512);
+    shape.threads = llvm::alignTo(llvm::divideCeil(vectors, shape.chunks), kWarp);
     shape.block[0] = shape.threads;
     shape.grid[0] = rows;
   }
@@ -112,16 +118,18 @@ static void shapeColumns(FusedOp op, Shape &shape, int64_t others) {
   shape.style = Style::Columns;
   int64_t reduced = op.getDomain().back();
   shape.groups = reduced >= 256 ? 16 : reduced >= 64 ? 4 : 1;
-  shape.threads = shape.groups == 1 ? kBlock : kWarp;
   int64_t columns = others * shape.extent;
+  shape.parts = std::min<int64_t>(llvm::divideCeil(reduced, kPartRows), llvm::divideCeil(kMostPartColumns, columns));
+  shape.threads = shape.groups == 1 ? kBlock : kWarp;
   shape.width = getWidth(shape.extent, 4);
   int64_t slots = llvm::range_size(op.getBlock().getOps<ReduceOp>()) * shape.groups * shape.threads;
-  while (shape.width > 1 && (columns / (shape.width * shape.threads) < kEnoughBlocks ||
+  while (shape.width > 1 && (columns * shape.parts / (shape.width * shape.threads) < kEnoughBlocks ||
                              slots * shape.width * kSlotBytes > kSharedBytes))
     shape.width /= 2;
   shape.items = columns / shape.width;
   shape.block = {uint32_t(shape.threads), uint32_t(shape.groups), 1};
   shape.grid[0] = llvm::divideCeil(shape.items, shape.threads);
+  shape.grid[1] = shape.parts;
 }
 
 Shape gpu::getShape(FusedOp op) {

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The order in which a row or a column is summed follows from its length alone,
-// so that every kernel that computes a value gives it the same bits.
+// The order in which a row is summed follows from its length alone, that of
+// columns from their length and number, so that every kernel that computes a
+// value gives it the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ enum class Style {
   Elementwise, ///< A thread takes `width` elements of the last axis at a time.
   WarpRows,    ///< A warp takes a row.
   BlockRows,   ///< A block takes a row.
-  Columns,     ///< A thread takes `width` columns of every `groups`th row.
+  Columns,     ///< A thread takes `width` columns of every `groups`th row of one of `parts`.
 };
 
 struct Shape {
@@ -39,7 +40,8 @@ struct Shape {
   int64_t items = 0;        ///< Vectors, rows, or vectors of columns in all.
   int64_t threads = 0;      ///< That share a row, or columns side by side.
   int64_t chunks = 0;       ///< Vectors of a row that one thread takes.
-  int64_t groups = 1;       ///< Rows of a column kernel go round these.
+  int64_t groups = 1;       ///< Rows of a column kernel go round these,
+  int64_t parts = 1;        ///< in each part, which a block of its own takes.
   bool isUnrolled = false;  ///< Rows: their elements stay in registers.
   std::array<uint32_t, 3> block{1, 1, 1}, grid{1, 1, 1};
   /// By operand, inputs first: accesses of 16 bytes, or of all `width` elements

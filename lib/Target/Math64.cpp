@@ -90,7 +90,20 @@ Value CodeBuilder::log64(Value x) {
                 number(type, std::numeric_limits<double>::quiet_NaN()), result);
 }
 
-/// |x|^y = e^(y log |x|) in f64; the sign is x's where y is odd, and a negative x has no other powers than whole ones.
+/// x^n for whole n from 0 to 63, exact where the result and what leads to it are.
+static Value raiseToWhole(CodeBuilder &b, Value x, Value n) {
+  Value result = b.number(x.getType(), 1);
+  for (int bit = 0; bit < 6; ++bit) {
+    Value masked = arith::AndIOp::create(b, n, b.i64(1 << bit));
+    Value isSet = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, masked, b.i64(0));
+    result = choose(b, isSet, arith::MulFOp::create(b, result, x), result);
+    if (bit < 5)
+      x = arith::MulFOp::create(b, x, x);
+  }
+  return result;
+}
+
+/// |x|^y = e^(y log |x|) in f64, or products where y is whole and small; the sign is x's where y is odd, and a negative x has no other powers than whole ones.
 Value CodeBuilder::pow(Value x, Value y) {
   Type type = x.getType(), f64 = getF64Type();
   auto widen = [&](Value value) { return type.isF64() ? value : Value(arith::ExtFOp::create(*this, f64, value)); };
@@ -98,7 +111,14 @@ Value CodeBuilder::pow(Value x, Value y) {
   Value magnitude = math::AbsFOp::create(*this, base);
   Value result = exp64(arith::MulFOp::create(*this, power, log64(magnitude)));
 
+  Value size = math::AbsFOp::create(*this, power);
+  Value isSmall = compare(*this, arith::CmpFPredicate::OLT, size, 64);
+  Value count = arith::FPToSIOp::create(*this, getI64Type(), choose(*this, isSmall, size, number(f64, 0)));
+  Value product = raiseToWhole(*this, magnitude, count);
+  Value isInverse = compare(*this, arith::CmpFPredicate::OLT, power, 0);
+  product = choose(*this, isInverse, arith::DivFOp::create(*this, number(f64, 1), product), product);
   Value whole = arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, math::FloorOp::create(*this, power), power);
+  result = choose(*this, arith::AndIOp::create(*this, whole, isSmall), product, result);
   Value half = arith::MulFOp::create(*this, power, number(f64, 0.5));
   Value isEven = arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, math::FloorOp::create(*this, half), half);
   // -0 counts, so by the sign bit.

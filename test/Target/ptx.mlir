@@ -142,6 +142,27 @@ kern.func @column(%x: memref<512x64xf32>, %y: memref<64xf32>) attributes {inputs
 
 // -----
 
+// Few long columns are summed in parts; the last block of a column joins them.
+// CHECK-LABEL: // @parts kernel_{{[0-9a-f]+}}_nn grid 2x8x1 block 32x16x1
+// CHECK: fence.acq_rel.gpu
+// CHECK: bar.sync
+// CHECK: atom.{{.*}}add.u32
+// CHECK: st.shared
+// CHECK: bar.sync
+// CHECK: fence.acq_rel.gpu
+// CHECK: add.rn.f32
+kern.func @parts(%x: memref<4096x64xf32>, %y: memref<64xf32>) attributes {inputs = 1 : i64} {
+  kern.fused column [64, 4096] calls [0, 64] ins(%x : memref<4096x64xf32>) at [#kern.access<0, [1, 64]>]
+      outs(%y : memref<64xf32>) at [#kern.access<0, [1, 0]>] accumulate [true] {
+  ^bb0(%e: f32):
+    %m = kern.reduce sum %e : f32
+    kern.yield %m : f32
+  }
+  kern.return
+}
+
+// -----
+
 // Functions are expanded: calls of none are left, nor the GPU's approximate ones.
 // CHECK-LABEL: // @functions
 // CHECK-NOT: {{call|\.extern|\.approx|__nv}}

@@ -14,8 +14,9 @@ import sys
 
 import numpy as np
 
-# Relative to the larger of 1 and the value.
-TOLERANCE = {"f32": 2e-5, "f64": 1e-5, "bf16": 2.0**-7, "f16": 2.0**-9}
+# Relative to the larger of 1 and the value: sums of up to 40,000 elements around
+# 0 in f32, and two roundings after one another in bf16 and f16.
+TOLERANCE = {"f32": 1e-4, "f64": 1e-5, "bf16": 2.0**-6, "f16": 2.0**-8}
 INTEGERS = {"i64": np.int64, "i32": np.int32, "i1": np.uint8}
 
 

@@ -77,6 +77,14 @@ TEST(HostReduction, Long) {
           return %0, %2 : tensor<150x{1}>, tensor<150x{1}>
         })",
                             rows, element, element[0] == 'b' ? "0.015625" : "3.0e-5");
+  text += R"(
+    func.func @few_columns(%x: tensor<5000x37xf32>, %y: tensor<5000x64xbf16>) -> (tensor<37xf32>, tensor<37xf32>, tensor<64xbf16>)
+        attributes {nn.tolerance = 0.015625 : f64} {
+      %0 = nn.reduce sum %x [0] : tensor<5000x37xf32>
+      %1 = nn.reduce max %x [0] : tensor<5000x37xf32>
+      %2 = nn.reduce mean %y [0] : tensor<5000x64xbf16>
+      return %0, %1, %2 : tensor<37xf32>, tensor<37xf32>, tensor<64xbf16>
+    })";
   checkAll(text);
 }
 

@@ -12,9 +12,10 @@
 // where an index is out of range. One launch does a call's whole range. Pointers
 // are aligned as buffers are, plus the address's offset.
 //
-// Sums go in a fixed order that follows from a row's or column's length alone,
-// and no atomic operation touches a floating-point number: every launch gives
-// the same bits.
+// Sums go in a fixed order that follows from a row's length, or columns' length
+// and number, and no atomic operation touches a floating-point number: every
+// launch gives the same bits. Kernels that sum long columns keep partial sums in
+// memory of the PTX module: launches of one kernel on one GPU must not overlap.
 //
 //===----------------------------------------------------------------------===//
 
