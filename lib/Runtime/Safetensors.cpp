@@ -144,7 +144,15 @@ const StoredTensor *TensorFiles::find(const std::string &name) const {
 //===----------------------------------------------------------------------===//
 
 Status rondo::runtime::writeFile(const std::string &path, const std::function<void(std::FILE *)> &write) {
-  std::string temporary = path + format(".%ld.tmp", (long)::getpid());
+  // Through a link to what it names, and only ever over a file: renaming would replace a link, a pipe or a device itself.
+  std::error_code ignored;
+  std::string target = path;
+  if (std::filesystem::exists(path, ignored)) {
+    target = std::filesystem::canonical(path, ignored).string();
+    if (target.empty() || !std::filesystem::is_regular_file(target, ignored))
+      return userError(path + ": cannot be written: it exists and is not a regular file; name a file");
+  }
+  std::string temporary = target + format(".%ld.tmp", (long)::getpid());
   std::FILE *file = std::fopen(temporary.c_str(), "wb");
   if (!file)
     return userError(path + ": cannot be written: " + std::strerror(errno));
@@ -152,7 +160,7 @@ Status rondo::runtime::writeFile(const std::string &path, const std::function<vo
   bool failed = std::ferror(file) || std::fflush(file) != 0 || ::fsync(::fileno(file)) != 0;
   int error = errno;
   failed |= std::fclose(file) != 0;
-  if (!failed && std::rename(temporary.c_str(), path.c_str()) == 0)
+  if (!failed && std::rename(temporary.c_str(), target.c_str()) == 0)
     return Status::success();
   if (!failed)
     error = errno;

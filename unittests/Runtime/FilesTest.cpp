@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -137,6 +138,19 @@ TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
         R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":[1],"data_offsets":["0","4"]})",
         R"({"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]})"})
     expect(openTensors(tensors("{\"a\":" + std::string(entry) + "}", 4)), "tensor 'a' does not lie within the file");
+}
+
+TEST_F(FilesTest, WritingGoesThroughLinksAndSparesWhatIsNoFile) {
+  auto write = [](std::FILE *file) { std::fputs("new", file); };
+  writeBytes(folder / "target", "old");
+  std::filesystem::create_symlink(folder / "target", folder / "link");
+  EXPECT_TRUE(writeFile(folder / "link", write).ok());
+  EXPECT_EQ(readBytes(folder / "target"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  expect(writeFile(folder / "pipe", write), "is not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  expect(writeFile(folder / "", write), "is not a regular file");
 }
 
 TEST_F(FilesTest, AnIndexNamesItsFiles) {

@@ -27,6 +27,39 @@ struct LabelledRows {
 };
 } // namespace
 
+/// Every label the same.
+static Value buildLabelSplat(Primitives &p, RankedTensorType type,
+                             int64_t label) {
+  Attribute element =
+      p.getBuilder().getIntegerAttr(type.getElementType(), label);
+  return ConstantOp::create(p.getBuilder(), p.getLoc(), type,
+                            DenseElementsAttr::get(type, element));
+}
+
+/// x[label] - max of each row [n]. Looked up, so that a label that is no class
+/// stops the run; a gather would count a negative one from the end, so it is
+/// moved out of range. Ignored rows look up class 0.
+static Value buildShiftedAtLabel(Primitives &p, CrossEntropyOp op,
+                                 const LabelledRows &rows) {
+  Value labels = op.getLabels();
+  RankedTensorType labelType = getTensorType(labels);
+  int64_t n = getTensorType(op.getLogits()).getDimSize(0);
+  int64_t classes = getTensorType(op.getLogits()).getDimSize(1);
+  Value zero = buildLabelSplat(p, labelType, 0);
+  Value index =
+      p.select(p.compare(ComparePredicate::LT, labels, zero),
+               buildLabelSplat(p, labelType, classes), labels);
+  if (rows.isValid)
+    index = p.select(rows.isValid, index, zero);
+  Value picked = p.widen(GatherNDOp::create(p.getBuilder(), p.getLoc(),
+                                            op.getLogits(),
+                                            p.reshape(index, {n, 1}),
+                                            /*batch_dims=*/1));
+  Value maximum = p.reduce(ReduceKind::Max, p.widen(op.getLogits()), {1},
+                           /*keepdims=*/false);
+  return p.sub(picked, maximum);
+}
+
 static LabelledRows buildLabelledRows(Primitives &p, CrossEntropyOp op) {
   OpBuilder &builder = p.getBuilder();
   LabelledRows rows;
@@ -44,11 +77,7 @@ static LabelledRows buildLabelledRows(Primitives &p, CrossEntropyOp op) {
   rows.isLabel = p.compare(ComparePredicate::EQ, classes, label);
 
   if (std::optional<int64_t> ignored = op.getIgnoreIndex()) {
-    Value ignoredLabel = ConstantOp::create(
-        builder, p.getLoc(), labelType,
-        DenseElementsAttr::get(labelType,
-                               Attribute(builder.getIntegerAttr(
-                                   labelType.getElementType(), *ignored))));
+    Value ignoredLabel = buildLabelSplat(p, labelType, *ignored);
     rows.isValid = p.compare(ComparePredicate::NE, labels, ignoredLabel);
     Value ones = p.castLike(rows.isValid, logits);
     rows.count = p.reduce(ReduceKind::Sum, ones, {0}, /*keepdims=*/false);
@@ -63,9 +92,7 @@ SmallVector<Value> CrossEntropyOp::buildDecomposition(OpBuilder &builder) {
   LabelledRows rows = buildLabelledRows(p, *this);
   int64_t n = getTensorType(getLogits()).getDimSize(0);
   Value log = p.reshape(p.unary<LogOp>(rows.row.sum), {n});
-  Value atLabel = p.keepWhere(rows.isLabel, rows.row.shifted);
-  Value picked = p.reduce(ReduceKind::Sum, atLabel, {1}, /*keepdims=*/false);
-  Value loss = p.sub(log, picked);
+  Value loss = p.sub(log, buildShiftedAtLabel(p, *this, rows));
   if (!rows.isValid)
     return {
         p.castLike(p.reduce(ReduceKind::Mean, loss, {0}, false), getResult())};

@@ -73,9 +73,6 @@ static LogicalResult verifyStages(PlanOp plan, ArrayRef<StageOp> stages,
   }
   if (!fused)
     return plan.emitOpError() << "has no fused stage";
-  if (reached != 0)
-    return plan.emitOpError()
-           << "has no backward stage for the layers below " << reached;
   return success();
 }
 
@@ -185,5 +182,22 @@ LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (layers != getSave().size())
     return emitOpError() << "plans " << getSave().size() << " layers, but @"
                          << getChain() << " has " << layers;
+  // Backward stages may end above layer 0 only where nothing trains below.
+  int64_t reached = layers;
+  for (auto stage : getBody().front().getOps<StageOp>())
+    if (stage.getKind() != StageKind::Forward)
+      reached = std::min<int64_t>(reached, stage.getBegin());
+  for (auto layer :
+       llvm::make_range(chain.getBody().getOps<LayerOp>().begin(),
+                        std::next(chain.getBody().getOps<LayerOp>().begin(),
+                                  reached)))
+    for (auto name : layer.getParameters().getAsRange<FlatSymbolRefAttr>()) {
+      auto parameter =
+          symbols.lookupNearestSymbolFrom<nn::ParameterOp>(*this, name);
+      if (parameter && parameter.getTrainable())
+        return emitOpError() << "has no backward stage for the layers below "
+                             << reached << ", but " << name << " of layer '"
+                             << layer.getLabel() << "' trains";
+    }
   return success();
 }

@@ -157,12 +157,61 @@ pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_
 
 // -----
 
-// expected-error @+1 {{has no backward stage for the layers below 1}}
-pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = ""} {
+// What trains needs a backward stage.
+nn.parameter @w trainable : tensor<2x4xf32> {stored = #nn.stored<"", 0, 32>}
+pipe.body @first {
+  func.func @forward(%x: tensor<2x4xf32> {pipe.role = #pipe.role<side>, pipe.index = 0 : i64}, %w: tensor<2x4xf32> {pipe.role = #pipe.role<parameter>, pipe.index = 0 : i64})
+      -> (tensor<2x4xf32> {pipe.role = #pipe.role<output>, pipe.index = 0 : i64}) attributes {pipe.entry = #pipe.entry<forward>} {
+    %y = nn.mul %x, %w : tensor<2x4xf32>
+    return %y : tensor<2x4xf32>
+  }
+}
+pipe.body @head {
+  func.func @forward(%x: tensor<2x4xf32> {pipe.role = #pipe.role<boundary>, pipe.index = 0 : i64})
+      -> (tensor<f32> {pipe.role = #pipe.role<loss>, pipe.index = 0 : i64}) attributes {pipe.entry = #pipe.entry<forward>} {
+    %l = nn.reduce sum %x [0, 1] : tensor<2x4xf32>
+    return %l : tensor<f32>
+  }
+}
+pipe.chain @loss attributes {input_names = ["x"]} {
+^bb0(%x: tensor<2x4xf32>):
+  %y = pipe.layer "first" @first () sides (%x : tensor<2x4xf32>) [@w] -> tensor<2x4xf32>
+  %l = pipe.layer "head" @head (%y : tensor<2x4xf32>) sides () [] -> tensor<f32>
+  pipe.yield %l : tensor<f32>
+}
+// expected-error @+1 {{has no backward stage for the layers below 1, but @w of layer 'first' trains}}
+pipe.plan @plan of @loss attributes {devices = 1 : i64, rounds = 1 : i64, micro_batches = 1 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0>, save = array<i64: 2, 2>, reason = ""} {
   pipe.stage forward [0, 1) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
-  pipe.stage forward [1, 2) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
-  pipe.stage fused [2, 3) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
-  pipe.stage backward [1, 2) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
+  pipe.stage fused [1, 2) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
+}
+
+// -----
+
+// What is frozen, with nothing that trains before it, needs none.
+nn.parameter @w : tensor<2x4xf32> {stored = #nn.stored<"", 0, 32>}
+pipe.body @first {
+  func.func @forward(%x: tensor<2x4xf32> {pipe.role = #pipe.role<side>, pipe.index = 0 : i64}, %w: tensor<2x4xf32> {pipe.role = #pipe.role<parameter>, pipe.index = 0 : i64})
+      -> (tensor<2x4xf32> {pipe.role = #pipe.role<output>, pipe.index = 0 : i64}) attributes {pipe.entry = #pipe.entry<forward>} {
+    %y = nn.mul %x, %w : tensor<2x4xf32>
+    return %y : tensor<2x4xf32>
+  }
+}
+pipe.body @head {
+  func.func @forward(%x: tensor<2x4xf32> {pipe.role = #pipe.role<boundary>, pipe.index = 0 : i64})
+      -> (tensor<f32> {pipe.role = #pipe.role<loss>, pipe.index = 0 : i64}) attributes {pipe.entry = #pipe.entry<forward>} {
+    %l = nn.reduce sum %x [0, 1] : tensor<2x4xf32>
+    return %l : tensor<f32>
+  }
+}
+pipe.chain @loss attributes {input_names = ["x"]} {
+^bb0(%x: tensor<2x4xf32>):
+  %y = pipe.layer "first" @first () sides (%x : tensor<2x4xf32>) [@w] -> tensor<2x4xf32>
+  %l = pipe.layer "head" @head (%y : tensor<2x4xf32>) sides () [] -> tensor<f32>
+  pipe.yield %l : tensor<f32>
+}
+pipe.plan @plan of @loss attributes {devices = 1 : i64, rounds = 1 : i64, micro_batches = 1 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0>, save = array<i64: 2, 2>, reason = ""} {
+  pipe.stage forward [0, 1) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
+  pipe.stage fused [1, 2) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
 }
 
 // -----
