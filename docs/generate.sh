@@ -34,6 +34,7 @@ for entry in NN:nn Pipe:pipe Sched:sched Kern:kern; do
 done
 generate conversion-passes.md "Passes between dialects" include/rondo/Conversion/Passes.td -gen-pass-doc
 generate planning-passes.md "Passes that plan" include/rondo/Planning/Passes.td -gen-pass-doc
+generate target-passes.md "Passes that show code" include/rondo/Target/Passes.td -gen-pass-doc
 
 if [[ $check == --check ]]; then
   if ! diff -ru docs/reference "$out"; then

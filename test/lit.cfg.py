@@ -1,10 +1,13 @@
 # Configuration of the lit tests. Substitutions beyond lit's own:
 #   %golden   folder of the golden cases        %python   Python with NumPy
 #   %src      source root                       %check    test/golden/check.py
-# Features: python (NumPy is there), cuda (an NVIDIA device answers).
+#   %obj      build folder
+# Features: python (NumPy is there), cuda (an NVIDIA device answers), ptxas (it
+# is on PATH; tests find it there).
 
 import ctypes
 import os
+import shutil
 import subprocess
 
 import lit.formats
@@ -21,6 +24,7 @@ config.test_exec_root = os.path.join(config.rondo_obj_root, "test")
 golden = os.path.join(config.test_source_root, "golden")
 config.substitutions.append(("%golden", golden))
 config.substitutions.append(("%src", config.rondo_src_root))
+config.substitutions.append(("%obj", config.rondo_obj_root))
 config.substitutions.append(("%python", config.rondo_python))
 config.substitutions.append(("%check", config.rondo_python + " " + os.path.join(golden, "check.py")))
 
@@ -55,6 +59,9 @@ def has_cuda_device():
 
 if has_numpy():
     config.available_features.add("python")
+if ptxas := shutil.which("ptxas"):
+    config.available_features.add("ptxas")
+    llvm_config.with_environment("PATH", os.path.dirname(ptxas), append_path=True)
 # Off unless asked for: a test run never takes a device by surprise.
 if lit_config.params.get("cuda") == "1":
     if has_cuda_device():

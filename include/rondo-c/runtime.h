@@ -211,6 +211,7 @@ typedef struct rondo_session_report {
   uint64_t samples_per_step;
   uint64_t tokens_per_step;        /* 0: there is no integer input of rank 2 */
   uint32_t lanes;
+  uint32_t devices;
 } rondo_session_report;
 
 typedef struct rondo_lane_info {
@@ -220,8 +221,19 @@ typedef struct rondo_lane_info {
   uint64_t copied_bytes;
 } rondo_lane_info;
 
+/* Memory of one device, in bytes. */
+typedef struct rondo_device_info {
+  size_t size;
+  const char *name;                /* "NVIDIA H200"; valid until the next call for this session */
+  uint64_t arena;                  /* what was planned, and is taken exactly */
+  uint64_t workspace;              /* of libraries, beside the arena */
+  uint64_t other;                  /* code and the driver's own, as far as opening the device took it */
+  uint64_t total;                  /* the device has */
+} rondo_device_info;
+
 RONDO_EXPORT rondo_error *rondo_session_get_report(rondo_session *session, rondo_session_report *report);
 RONDO_EXPORT rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index, rondo_lane_info *info);
+RONDO_EXPORT rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index, rondo_device_info *info);
 /* Measured times in Chrome's trace format; the session was opened with `trace`. */
 RONDO_EXPORT rondo_error *rondo_session_write_trace(rondo_session *session, const char *path);
 

@@ -20,6 +20,7 @@
 #include "rondo/Dialect/Pipe/Passes.h"
 #include "rondo/Dialect/Sched/Passes.h"
 #include "rondo/Planning/Passes.h"
+#include "rondo/Target/Passes.h"
 
 namespace rondo {
 
@@ -41,6 +42,7 @@ inline void registerAllRondoPasses() {
   conversion::registerKernelsPipeline();
   planning::registerPlanningPasses();
   sched::registerSchedPasses();
+  target::registerTargetPasses();
 }
 
 } // namespace rondo

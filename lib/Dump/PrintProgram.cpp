@@ -128,6 +128,15 @@ static void printCall(const Call &call, std::ostream &out) {
       if (address->offset())
         out << "+" << address->offset();
     }
+  if (runtime::sizeOf(call.grid()) == 3 && runtime::sizeOf(call.block()) == 3) {
+    auto printExtents = [&](const flatbuffers::Vector<uint32_t> &extents) {
+      out << extents.Get(0) << "x" << extents.Get(1) << "x" << extents.Get(2);
+    };
+    out << " on GPUs " << text(call.gpu_symbol()) << " grid ";
+    printExtents(*call.grid());
+    out << " block ";
+    printExtents(*call.block());
+  }
   if (call.node())
     out << "  ; " << text(call.node());
   out << "\n";
@@ -170,6 +179,20 @@ void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
   number = 0;
   for (const Op *op : orEmpty(table.ops()))
     printOp(number++, *op, table, out);
+}
+
+runtime::Status dump::printPtx(const runtime::Program &loaded, std::ostream &out) {
+  if (!runtime::sizeOf(loaded.table().device_code()))
+    return runtime::userError("the program has no code for GPUs; compile it with --target=h200, or another GPU");
+  for (const DeviceCode *code : *loaded.table().device_code()) {
+    if (!code->ptx())
+      continue;
+    // Text up to the zero at its end.
+    std::span<const std::byte> bytes = loaded.blob(code->ptx());
+    std::string_view ptx((const char *)bytes.data(), bytes.size());
+    out << ptx.substr(0, ptx.find('\0'));
+  }
+  return runtime::Status::success();
 }
 
 void dump::printArithmetic(const runtime::Program &loaded, bool asText, std::ostream &out) {

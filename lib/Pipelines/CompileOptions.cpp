@@ -158,8 +158,6 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   options.report = flags.report == "text" ? ReportKind::Text : flags.report == "json" ? ReportKind::Json : ReportKind::None;
   if (options.report != ReportKind::None && !options.emitProgram)
     return fail("--report describes a program: it needs --compile-to=program");
-  if (options.emitProgram && options.config.machine.name != "host" && options.first == 0)
-    return fail("--target=" + flags.target + ": code can be generated for `host` only; other targets can be planned for with --compile-to=memory");
   return llvm::Error::success();
 }
 

@@ -305,6 +305,7 @@ rondo_error *rondo_session_get_report(rondo_session *session, rondo_session_repo
     result.samples_per_step = session->report.samplesPerStep;
     result.tokens_per_step = session->report.tokensPerStep;
     result.lanes = (uint32_t)session->report.lanes.size();
+    result.devices = (uint32_t)session->report.devices.size();
     return give(result, report);
   });
 }
@@ -318,6 +319,21 @@ rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index, rond
     result.name = lane.name.c_str();
     result.busy_seconds = lane.busySeconds;
     result.copied_bytes = lane.copiedBytes;
+    return give(result, info);
+  });
+}
+
+rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index, rondo_device_info *info) {
+  return guarded([&]() -> Status {
+    if (index >= session->report.devices.size())
+      return userError(format("device %u of %zu: get the report first", index, session->report.devices.size()));
+    const DeviceReport &device = session->report.devices[index];
+    rondo_device_info result{};
+    result.name = device.name.c_str();
+    result.arena = device.arena;
+    result.workspace = device.workspace;
+    result.other = device.other;
+    result.total = device.total;
     return give(result, info);
   });
 }

@@ -8,6 +8,7 @@
 
 #include "rondo/Runtime/Device.h"
 #include "Host/HostDevice.h"
+#include "Plugin.h"
 #include <charconv>
 #include <chrono>
 #include <unistd.h>
@@ -51,10 +52,10 @@ Status rondo::runtime::parseDeviceSpec(const std::string &spec, std::string &kin
     const char *begin = spec.data() + colon + 1, *end = spec.data() + spec.size();
     auto [stop, error] = std::from_chars(begin, end, count);
     if (error != std::errc() || stop != end || count == 0 || count > 4096)
-      return flagsError("--device=" + spec + ": the number of devices is not a number from 1 to 4096; write --device=host:4");
+      return flagsError("--device=" + spec + ": the number of devices is not a number from 1 to 4096; write --device=" + kind + ":4");
   }
   if (kind != "host" && kind != "cuda")
-    return flagsError("--device=" + spec + ": unknown kind of device '" + kind + "'; this runtime has: host");
+    return flagsError("--device=" + spec + ": unknown kind of device '" + kind + "'; this runtime has: host, cuda");
   return Status::success();
 }
 
@@ -65,14 +66,18 @@ Status rondo::runtime::openDevices(const std::string &spec, const Program &progr
   if (Status status = parseDeviceSpec(spec, kind, count); !status.ok())
     return status;
   const program::Program &table = program.table();
-  if (kind != "host")
-    return deviceError("--device=" + spec + ": this runtime has no CUDA devices yet; compile with --target=host and run with " +
-                       format("--device=host:%u", table.devices()));
   if (count != table.devices())
-    return flagsError(format("--device=%s: %s was compiled for %u devices; run it with --device=host:%u, or compile it "
+    return flagsError(format("--device=%s: %s was compiled for %u devices; run it with --device=%s:%u, or compile it "
                              "again with --devices=%u",
-                             spec.c_str(), program.path().c_str(), table.devices(), table.devices(), count));
+                             spec.c_str(), program.path().c_str(), table.devices(), kind.c_str(), table.devices(), count));
   devices.clear();
+  if (kind != "host") {
+    const DevicePlugin *plugin = nullptr;
+    Status status = loadDevicePlugin(kind, plugin);
+    if (status.ok())
+      status = plugin->open(program, options, devices);
+    return status.ok() ? status : Status(status.code(), "--device=" + spec + ": " + status.message());
+  }
   for (uint32_t i = 0; i < count; ++i) {
     std::unique_ptr<Device> device;
     if (Status status = HostDevice::open(i, table.device_bytes(), executable, options, device); !status.ok())
@@ -85,6 +90,10 @@ Status rondo::runtime::openDevices(const std::string &spec, const Program &progr
 std::string rondo::runtime::listDevices() {
   long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   auto memory = (uint64_t)::sysconf(_SC_PHYS_PAGES) * (uint64_t)::sysconf(_SC_PAGE_SIZE);
-  return format("host:N  N virtual devices on this machine (%ld cores, %s of memory)\n", cores,
-                formatBytes(memory).c_str());
+  std::string list = format("host:N  N virtual devices on this machine (%ld cores, %s of memory)\n", cores,
+                            formatBytes(memory).c_str());
+  const DevicePlugin *plugin = nullptr;
+  if (Status status = loadDevicePlugin("cuda", plugin); !status.ok())
+    return list + "cuda:N  none: " + status.message() + "\n";
+  return list + plugin->list();
 }

@@ -44,6 +44,7 @@ private:
   void checkParameters();
   void checkEntries();
   void checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed);
+  void checkLaunchShape(const program::Call &call, const std::string &what);
   void checkOps();
   void checkOp(uint32_t index);
   bool checkOperand(const program::Operand &operand, const std::string &what);

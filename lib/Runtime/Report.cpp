@@ -69,5 +69,7 @@ Status Session::report(SessionReport &report) {
   impl->eachLane([&](const std::string &name, Lane &lane) {
     report.lanes.push_back({name, (double)lane.busy() / 1e9, lane.copied()});
   });
+  for (const std::unique_ptr<Device> &device : impl->devices)
+    report.devices.push_back(device->report());
   return Status::success();
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -21,7 +22,7 @@ using program::OpKind;
 
 Session::Impl::Impl(const Program &program, const SessionOptions &options)
     : program(program), table(program.table()), options(options), inputs(program),
-      events(sizeOf(table.ops())), tasks(sizeOf(table.ops())) {}
+      tasks(sizeOf(table.ops())) {}
 
 /// Most tasks of two iterations on one lane of each kind, whichever device plays whom.
 void Session::Impl::planCapacity(uint32_t (&capacity)[7]) const {
@@ -89,18 +90,40 @@ void Session::Impl::buildTasks() {
   }
 }
 
+/// In memory of their own, which devices watch.
+Status Session::Impl::allocateEvents() {
+  constexpr uint64_t page = 4096;
+  uint64_t count = sizeOf(table.ops()), bytes = (count * sizeof(Event) + page - 1) / page * page;
+  if (Status status = eventMemory.allocate(bytes, "events"); !status.ok())
+    return status;
+  auto *first = reinterpret_cast<Event *>(eventMemory.buffer().data);
+  std::uninitialized_default_construct_n(first, count);
+  events = {first, count};
+  return Status::success();
+}
+
+void Session::Impl::deviceFailed(void *context, uint32_t iteration, const Status &status) {
+  auto &self = *static_cast<Impl *>(context);
+  self.failure.report(iteration, status);
+}
+
 Status Session::Impl::open() {
   std::string kind;
   uint32_t count = 0;
+  bool forGpus = sizeOf(table.device_code()) != 0;
   if (options.device.empty())
-    options.device = format("host:%u", table.devices());
+    options.device = format("%s:%u", forGpus ? "cuda" : "host", table.devices());
   // What the flags alone decide comes before the work of loading.
   if (Status status = parseDeviceSpec(options.device, kind, count); !status.ok())
     return status;
   std::string_view target = text(table.target());
-  if (kind == "host" && !target.empty() && target.rfind("host", 0) != 0)
+  if (kind == "host" && !forGpus && !target.empty() && target.rfind("host", 0) != 0)
     return flagsError(program.path() + ": was compiled for '" + std::string(target) +
                       "', not for the host; compile it again with --target=host");
+  if (kind == "cuda" && !forGpus)
+    return flagsError(program.path() + ": was compiled for '" + std::string(target) +
+                      "' and holds no code for GPUs; compile it again with --target=sm_90 or what your GPU is, or run it with " +
+                      format("--device=host:%u", table.devices()));
   if (Status status = Executable::create(program, executable); !status.ok())
     return status;
   if (Status status = pinned.allocate(table.pinned_bytes(), "pinned memory"); !status.ok())
@@ -110,9 +133,16 @@ Status Session::Impl::open() {
   DeviceOptions deviceOptions;
   deviceOptions.delays = options.delays;
   deviceOptions.stop = &failure.stop;
+  deviceOptions.error = deviceFailed;
+  deviceOptions.errorContext = this;
   planCapacity(deviceOptions.capacity);
   if (Status status = openDevices(options.device, program, *executable, deviceOptions, devices); !status.ok())
     return status;
+  if (Status status = allocateEvents(); !status.ok())
+    return status;
+  for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"), std::pair(eventMemory.buffer(), "events")})
+    if (Status status = devices.front()->share(memory, what); !status.ok())
+      return status;
   parameters.emplace(program, pinned.buffer(), host.buffer());
   if (Status status = parameters->load({options.weights, options.weightsPrefix}); !status.ok())
     return status;
@@ -235,7 +265,7 @@ Status Session::start(uint64_t steps, bool captureGradients) {
                             (unsigned long long)steps, (unsigned long long)impl->inputs.samplesPerStep(),
                             (unsigned long long)available, first ? " more" : ""));
   if (first + steps >= Failure::kNever)
-    return userError("a session runs at most 2147483647 steps");
+    return userError("a session runs at most 1073741823 steps");
   auto batch = std::make_unique<Impl::Batch>();
   batch->first = first;
   batch->count = steps;

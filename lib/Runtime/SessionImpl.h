@@ -27,6 +27,8 @@ struct Session::Impl {
   Status open();
   void buildTasks();
   void planCapacity(uint32_t (&capacity)[7]) const;
+  Status allocateEvents();
+  static void deviceFailed(void *context, uint32_t iteration, const Status &status);
 
   // Controller.cpp: what issues.
   void control();
@@ -52,13 +54,13 @@ struct Session::Impl {
   Failure failure;
 
   std::unique_ptr<Executable> executable;
-  Arena pinned, host;
+  Arena pinned, host, eventMemory;
   Inputs inputs;
   std::optional<Parameters> parameters;
   std::optional<HostOps> ops;
   std::vector<HostOps::Operation> operations;
 
-  std::vector<Event> events; ///< By op: iterations completed.
+  std::span<Event> events;   ///< By op: iterations completed.
   std::vector<Task> tasks;   ///< By op.
   uint32_t lossOp = 0;
 

@@ -82,6 +82,8 @@ void Verifier::checkShape() {
     fail("arenas of %llu, %llu and %llu bytes", (unsigned long long)table.device_bytes(),
          (unsigned long long)table.pinned_bytes(), (unsigned long long)table.host_bytes());
   checkBlob(table.kernels(), "the kernels");
+  for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
+    checkBlob(table.device_code()->Get(i)->ptx(), quoted("device code", i, table.device_code()->Get(i)->arch()));
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());
@@ -277,6 +279,26 @@ static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading, int64_t s
   return elements < (uint64_t(1) << 58);
 }
 
+/// The limits of every GPU; shared memory is compared with the GPU at hand.
+void Verifier::checkLaunchShape(const program::Call &call, const std::string &what) {
+  if (text(call.gpu_symbol()).empty())
+    return;
+  if (sizeOf(call.grid()) != 3 || sizeOf(call.block()) != 3) {
+    fail("%s: a grid of %u numbers and a block of %u, not three each", what.c_str(), sizeOf(call.grid()), sizeOf(call.block()));
+    return;
+  }
+  uint64_t threads = 1;
+  for (uint32_t extent : *call.block())
+    threads *= std::min(extent, 2048u);
+  if (threads < 1 || threads > 1024)
+    fail("%s: blocks of %u x %u x %u threads, not 1 to 1024", what.c_str(), call.block()->Get(0), call.block()->Get(1),
+         call.block()->Get(2));
+  if (call.grid()->Get(0) > INT32_MAX || call.grid()->Get(1) > 65535 || call.grid()->Get(2) > 65535)
+    fail("%s: a grid of %u x %u x %u blocks", what.c_str(), call.grid()->Get(0), call.grid()->Get(1), call.grid()->Get(2));
+  if (call.shared_bytes() > 1u << 20)
+    fail("%s: %u bytes of shared memory", what.c_str(), call.shared_bytes());
+}
+
 void Verifier::checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed) {
   auto touch = [&](uint32_t address, uint64_t bytes) {
     const program::Address &place = *call.addresses()->Get(address);
@@ -304,6 +326,7 @@ void Verifier::checkCall(const program::Call &call, const std::string &what, std
            (long long)call.begin(), (long long)call.extent(), addresses);
     for (uint32_t i = 0; i < addresses; ++i)
       touch(i, 0);
+    checkLaunchShape(call, what);
     return;
   case CallKind::Zero:
     if (expect(1))

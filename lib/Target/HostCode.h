@@ -68,6 +68,11 @@ public:
   mlir::Value erf(mlir::Value x);
   mlir::Value sin(mlir::Value x) { return sinCos(x, 0); }
   mlir::Value cos(mlir::Value x) { return sinCos(x, 1); }
+  /// f64, scalars: at most 4 ulp (Math64.cpp).
+  mlir::Value exp64(mlir::Value x);
+  mlir::Value log64(mlir::Value x);
+  /// Scalars of f32, or of f64 to about 1e-13. The host has libm's.
+  mlir::Value pow(mlir::Value x, mlir::Value y);
   /// A function of libm, lane by lane. `name` is f64's; f32's has an f behind.
   mlir::Value callLibm(llvm::StringRef name, mlir::ValueRange arguments);
 
@@ -75,10 +80,35 @@ public:
   /// c[0] x^n + ... + c[n].
   mlir::Value polynomial(mlir::Value x, llvm::ArrayRef<float> coefficients);
 
+  /// On devices there is no libm.
+  bool isDevice() const { return device; }
+  /// Whether a function of f64 (f32's are all there) can be computed on a device.
+  static bool hasDeviceFunction(mlir::Operation &inner);
+
+protected:
+  void setDevice() { device = true; }
+
 private:
+  bool device = false;
   mlir::Value sinCos(mlir::Value x, int64_t quarter);
   mlir::Value lanePointers(mlir::Type element, mlir::Value pointer, int64_t stride);
 };
+
+/// Whether an access has a guard on the axis.
+bool hasGuardOn(kern::AccessAttr access, int64_t axis);
+/// The result of an op of a fused kernel's region, neither reduce nor index; vectors where `like` is one.
+mlir::Value evaluateOp(CodeBuilder &builder, mlir::Operation &inner, llvm::ArrayRef<mlir::Value> operands,
+                       mlir::Type like);
+/// What a reduction starts at, and one step of it.
+mlir::Value getIdentity(CodeBuilder &builder, kern::ReduceOp reduce, mlir::Type type);
+mlir::Value combine(CodeBuilder &builder, kern::ReduceOp reduce, mlir::Value x, mlir::Value y);
+
+/// The index at `pointer`, counted from the front, and whether it is in range.
+std::pair<mlir::Value, mlir::Value> loadIndex(CodeBuilder &builder, mlir::Type element, mlir::Value pointer,
+                                              int64_t extent);
+/// The constant's elements, as memory holds them, as a global variable.
+void emitTable(CodeBuilder &builder, kern::ConstantOp op, llvm::StringRef name, mlir::ModuleOp module,
+               unsigned addressSpace = 0);
 
 /// Starts the function `name` of a kernel at the end of `module`, and puts the
 /// builder into its body. `end` returns 0 from it.

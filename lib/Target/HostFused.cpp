@@ -15,10 +15,8 @@
 
 #include "HostCode.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace rondo;
@@ -63,7 +61,6 @@ private:
 
   // Code of values.
   Value evaluate(Value value, Block16 *block);
-  Value evaluateOp(Operation &inner, ArrayRef<Value> operands, Type like);
   Value load(unsigned input, Block16 *block);
   Value getGuardMask(AccessAttr access, Block16 &block, bool &never);
   Value getBase(unsigned operand);
@@ -84,8 +81,6 @@ private:
   void emitColumns();
   void emitStrip(Value begin, Value end);
 
-  Value getIdentity(ReduceOp reduce, Type type);
-  Value combine(ReduceOp reduce, Value a, Value b);
   Value join(ReduceOp reduce, Value accumulators);
 
   FusedOp op;
@@ -106,13 +101,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Analysis
 //===----------------------------------------------------------------------===//
-
-static bool hasGuardOn(AccessAttr access, int64_t axis) {
-  for (size_t i = 0; i < access.getGuards().size(); i += 3)
-    if (access.getGuards()[i] == axis)
-      return true;
-  return false;
-}
 
 /// Whether a value varies along the vector axis.
 bool FusedEmitter::varies(Value value) {
@@ -250,85 +238,6 @@ void FusedEmitter::store(unsigned output, Value value, Block16 *block) {
   b.storeVector(element, value, pointer, stride, block->mask);
 }
 
-/// x / y of integers that never traps: 0 where y is 0, and -x, which may wrap,
-/// where y is -1.
-static Value divideIntegers(CodeBuilder &b, Value x, Value y) {
-  Type type = y.getType();
-  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, b.integer(type, 0));
-  Value isMinusOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, b.integer(type, -1));
-  Value isEither = arith::OrIOp::create(b, isZero, isMinusOne);
-  Value divisor = arith::SelectOp::create(b, isEither, b.integer(type, 1), y);
-  Value quotient = arith::DivSIOp::create(b, x, divisor);
-  Value negated = arith::SubIOp::create(b, b.integer(type, 0), x);
-  quotient = arith::SelectOp::create(b, isMinusOne, negated, quotient);
-  return arith::SelectOp::create(b, isZero, b.integer(type, 0), quotient);
-}
-
-/// Truncation that saturates; NaN gives 0.
-static Value convertToInteger(CodeBuilder &b, Value x, Type type) {
-  Type floatType = x.getType();
-  unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  APInt highest = APInt::getSignedMaxValue(width), lowest = APInt::getSignedMinValue(width);
-  Value limit = b.number(floatType, std::ldexp(1.0, width - 1));
-  Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-  Value isHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, x, limit);
-  Value isLow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, b.number(floatType, -std::ldexp(1.0, width - 1)));
-  Value isOutside = arith::OrIOp::create(b, arith::OrIOp::create(b, isHigh, isLow), isNan);
-  Value inside = arith::SelectOp::create(b, isOutside, b.number(floatType, 0), x);
-  Value result = arith::FPToSIOp::create(b, type, inside);
-  result = arith::SelectOp::create(b, isHigh, b.integer(type, highest.getSExtValue()), result);
-  return arith::SelectOp::create(b, isLow, b.integer(type, lowest.getSExtValue()), result);
-}
-
-static Value evaluateMath(CodeBuilder &b, Operation &inner, ArrayRef<Value> operands) {
-  Value x = operands.front();
-  bool isF32 = getElementTypeOrSelf(x.getType()).isF32();
-  auto choose = [&](Value (CodeBuilder::*function)(Value), StringRef name) {
-    return isF32 ? (b.*function)(x) : b.callLibm(name, operands);
-  };
-  return TypeSwitch<Operation *, Value>(&inner)
-      .Case<math::ExpOp>([&](auto) { return choose(&CodeBuilder::exp, "exp"); })
-      .Case<math::LogOp>([&](auto) { return choose(&CodeBuilder::log, "log"); })
-      .Case<math::TanhOp>([&](auto) { return choose(&CodeBuilder::tanh, "tanh"); })
-      .Case<math::ErfOp>([&](auto) { return choose(&CodeBuilder::erf, "erf"); })
-      .Case<math::SinOp>([&](auto) { return choose(&CodeBuilder::sin, "sin"); })
-      .Case<math::CosOp>([&](auto) { return choose(&CodeBuilder::cos, "cos"); })
-      .Case<math::PowFOp>([&](auto) { return b.callLibm("pow", operands); })
-      .Case<math::RsqrtOp>([&](auto) -> Value {
-        Value root = math::SqrtOp::create(b, x);
-        return arith::DivFOp::create(b, b.number(x.getType(), 1), root);
-      })
-      .Default([](auto) { return Value(); });
-}
-
-Value FusedEmitter::evaluateOp(Operation &inner, ArrayRef<Value> operands, Type like) {
-  Type element = inner.getResult(0).getType();
-  Type type = b.shapeLike(b.getValueType(element), like);
-  if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
-    if (auto number = dyn_cast<FloatAttr>(constant.getValue()))
-      return b.constant(type, number.getValue());
-    return b.integer(type, cast<IntegerAttr>(constant.getValue()).getValue().getSExtValue());
-  }
-  if (isa<arith::ExtFOp>(inner))
-    return type == operands[0].getType() ? operands[0] : Value(arith::ExtFOp::create(b, type, operands[0]));
-  if (isa<arith::TruncFOp>(inner)) {
-    Value value = operands[0];
-    if (value.getType() != type)
-      value = arith::TruncFOp::create(b, type, value);
-    return b.roundTo(element, value);
-  }
-  if (isa<arith::DivSIOp>(inner))
-    return divideIntegers(b, operands[0], operands[1]);
-  if (isa<arith::FPToSIOp>(inner))
-    return convertToInteger(b, operands[0], type);
-  if (isa<math::MathDialect>(inner.getDialect()))
-    if (Value value = evaluateMath(b, inner, operands))
-      return value;
-  // The rest works on vectors as on scalars.
-  OperationState state(inner.getLoc(), inner.getName(), operands, type, inner.getAttrs());
-  return b.create(state)->getResult(0);
-}
-
 /// The value in a block, or (null) outside of the vector loop.
 Value FusedEmitter::evaluate(Value value, Block16 *block) {
   Scope &scope = block ? *block : outer;
@@ -359,7 +268,7 @@ Value FusedEmitter::evaluate(Value value, Block16 *block) {
     for (Value operand : inner.getOperands())
       operands.push_back(evaluate(operand, block));
     Type like = block ? Type(b.vectorOf(b.getI1Type())) : Type(b.getI1Type());
-    result = evaluateOp(inner, operands, like);
+    result = evaluateOp(b, inner, operands, like);
   }
   scope.values[value] = result;
   return result;
@@ -499,20 +408,6 @@ void FusedEmitter::forAxes(int64_t axis, int64_t end, llvm::function_ref<void()>
 // Reductions
 //===----------------------------------------------------------------------===//
 
-Value FusedEmitter::getIdentity(ReduceOp reduce, Type type) {
-  if (isa<FloatType>(reduce.getType()))
-    return b.number(type, reduce.getCombiner() == Combiner::Sum ? 0 : -std::numeric_limits<double>::infinity());
-  unsigned width = reduce.getType().getIntOrFloatBitWidth();
-  return b.integer(type, reduce.getCombiner() == Combiner::Sum ? 0 : APInt::getSignedMinValue(width).getSExtValue());
-}
-
-Value FusedEmitter::combine(ReduceOp reduce, Value x, Value y) {
-  bool isSum = reduce.getCombiner() == Combiner::Sum;
-  if (isa<FloatType>(reduce.getType()))
-    return isSum ? Value(arith::AddFOp::create(b, x, y)) : Value(arith::MaximumFOp::create(b, x, y));
-  return isSum ? Value(arith::AddIOp::create(b, x, y)) : Value(arith::MaxSIOp::create(b, x, y));
-}
-
 /// Joins the accumulators in halves.
 Value FusedEmitter::join(ReduceOp reduce, Value accumulators) {
   for (int32_t width = kLanes / 2; width >= 1; width /= 2) {
@@ -523,7 +418,7 @@ Value FusedEmitter::join(ReduceOp reduce, Value accumulators) {
     }
     Value left = LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, low);
     Value right = LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, high);
-    accumulators = combine(reduce, left, right);
+    accumulators = combine(b, reduce, left, right);
   }
   return LLVM::ExtractElementOp::create(b, accumulators, b.integer(b.getI32Type(), 0));
 }
@@ -536,13 +431,13 @@ void FusedEmitter::emitReductions(int64_t level) {
     if (getLevel(reduce) != level)
       continue;
     reduces.push_back(reduce);
-    init.push_back(getIdentity(reduce, b.vectorOf(reduce.getType())));
+    init.push_back(getIdentity(b, reduce, b.vectorOf(reduce.getType())));
     prepare(reduce.getOperand());
   }
   SmallVector<Value> sums = vectorLoop(init, [&](Block16 &block, ValueRange old) {
     SmallVector<Value> next;
     for (auto [reduce, before] : llvm::zip_equal(reduces, old)) {
-      Value after = combine(reduce, before, evaluate(reduce.getOperand(), &block));
+      Value after = combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
       if (block.mask)
         after = arith::SelectOp::create(b, block.mask, after, before);
       next.push_back(after);
@@ -609,7 +504,7 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
     prepareOutput(output);
   forVectors(begin, end, {}, [&](Block16 &block, ValueRange) {
     for (ReduceOp reduce : reduces) {
-      Value start = getIdentity(reduce, b.vectorOf(reduce.getType()));
+      Value start = getIdentity(b, reduce, b.vectorOf(reduce.getType()));
       for (auto [output, value] : llvm::enumerate(yield.getValues())) {
         if (value != reduce.getResult() || !op.getAccumulate()[output])
           continue;
@@ -635,7 +530,7 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
       for (ReduceOp reduce : reduces) {
         Value slot = getSlot(reduce, block);
         Value before = b.loadVector(reduce.getType(), slot, 1, {});
-        Value after = combine(reduce, before, evaluate(reduce.getOperand(), &block));
+        Value after = combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
         b.storeVector(reduce.getType(), after, slot, 1, {});
       }
       return SmallVector<Value>();

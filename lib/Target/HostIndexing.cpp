@@ -18,7 +18,7 @@ using namespace rondo::kern;
 static Type getElement(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
 
 /// The index at `pointer`, counted from the front, and whether it is in range.
-static std::pair<Value, Value> loadIndex(CodeBuilder &b, Type element, Value pointer, int64_t extent) {
+std::pair<Value, Value> host::loadIndex(CodeBuilder &b, Type element, Value pointer, int64_t extent) {
   Value index = b.loadScalar(element, pointer);
   if (!element.isInteger(64))
     index = arith::ExtSIOp::create(b, b.getI64Type(), index);
@@ -140,8 +140,7 @@ void host::emitScatterAdd(ScatterAddOp op, StringRef name, ModuleOp module) {
   func::ReturnOp::create(b, ValueRange{rows.getResult(0)});
 }
 
-void host::emitConstant(ConstantOp op, StringRef name, ModuleOp module) {
-  CodeBuilder b(op.getLoc(), op.getContext());
+void host::emitTable(CodeBuilder &b, ConstantOp op, StringRef name, ModuleOp module, unsigned addressSpace) {
   Type element = getElement(op.getTarget());
   auto elements = cast<DenseElementsAttr>(op.getValue());
   // Bytes in memory's form; a splat or an i1 is packed otherwise in the attribute.
@@ -159,14 +158,20 @@ void host::emitConstant(ConstantOp op, StringRef name, ModuleOp module) {
     for (const APInt &value : elements.getValues<APInt>())
       append(value);
 
+  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
-  std::string table = (name + "_table").str();
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
-  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, table, b.getStringAttr(bytes),
-                         /*alignment=*/kAlignment);
+  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, b.getStringAttr(bytes),
+                         /*alignment=*/kAlignment, addressSpace);
+}
+
+void host::emitConstant(ConstantOp op, StringRef name, ModuleOp module) {
+  CodeBuilder b(op.getLoc(), op.getContext());
+  std::string table = (name + "_table").str();
+  emitTable(b, op, table, module);
   func::FuncOp function = beginKernel(b, module, name);
   Value target = getPointer(b, function, 0);
   Value source = LLVM::AddressOfOp::create(b, target.getType(), table);
-  LLVM::MemcpyOp::create(b, target, source, b.i64(bytes.size()), /*isVolatile=*/false);
+  LLVM::MemcpyOp::create(b, target, source, b.i64(kern::getBytes(op.getTarget())), /*isVolatile=*/false);
   endKernel(b);
 }

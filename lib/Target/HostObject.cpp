@@ -10,22 +10,11 @@
 
 #include "HostCode.h"
 #include "HostOptimizer.h"
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
+#include "MachineCode.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -44,12 +33,6 @@ using namespace rondo::target;
 // Functions
 //===----------------------------------------------------------------------===//
 
-static OwningOpRef<ModuleOp> createModule(Location loc) {
-  loc.getContext()->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                                math::MathDialect, scf::SCFDialect>();
-  return ModuleOp::create(loc);
-}
-
 static void emitKernel(Operation &op, StringRef symbol, ModuleOp module) {
   if (auto fused = dyn_cast<FusedOp>(op))
     host::emitFused(fused, symbol, module);
@@ -62,7 +45,7 @@ static void emitKernel(Operation &op, StringRef symbol, ModuleOp module) {
 }
 
 OwningOpRef<ModuleOp> target::emitHostKernels(Location loc, ArrayRef<FuncOp> functions) {
-  OwningOpRef<ModuleOp> module = createModule(loc);
+  OwningOpRef<ModuleOp> module = createKernelModule(loc);
   llvm::StringSet<> emitted;
   for (FuncOp function : functions)
     for (Operation &op : function.getBody().front()) {
@@ -73,20 +56,6 @@ OwningOpRef<ModuleOp> target::emitHostKernels(Location loc, ArrayRef<FuncOp> fun
         emitKernel(op, symbol, *module);
     }
   return module;
-}
-
-static LogicalResult lowerToLLVM(ModuleOp module) {
-  PassManager passes(module.getContext());
-  passes.enableVerifier(false); // verified once below
-  passes.addPass(createSCFToControlFlowPass());
-  passes.addPass(createConvertControlFlowToLLVMPass());
-  passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createArithToLLVMConversionPass());
-  passes.addPass(createConvertFuncToLLVMPass());
-  passes.addPass(createReconcileUnrealizedCastsPass());
-  if (failed(passes.run(module)))
-    return failure();
-  return verify(module);
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,49 +107,6 @@ static FailureOr<std::unique_ptr<llvm::TargetMachine>> createTarget(Location loc
       return failure();
     }
   return machine;
-}
-
-/// Loops are vectorised already; what is left is cleaning up.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.LoopInterleaving = false;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
-}
-
-static FailureOr<std::string> compile(ModuleOp module, llvm::TargetMachine &machine) {
-  DialectRegistry registry;
-  registerBuiltinDialectTranslation(registry);
-  registerLLVMDialectTranslation(registry);
-  module.getContext()->appendDialectRegistry(registry);
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "kernels");
-  if (!translated)
-    return module.emitError("kernels could not be translated to LLVM IR");
-  translated->setDataLayout(machine.createDataLayout());
-  translated->setTargetTriple(machine.getTargetTriple());
-  for (llvm::Function &function : *translated)
-    function.addFnAttr(llvm::Attribute::NoUnwind);
-  optimize(*translated, machine);
-
-  SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return module.emitError("this LLVM cannot write object files for ") << machine.getTargetTriple().str();
-  passes.run(*translated);
-  return std::string(bytes.begin(), bytes.end());
 }
 
 //===----------------------------------------------------------------------===//
@@ -297,9 +223,7 @@ FailureOr<HostObject> target::emitHostObject(Location loc, ArrayRef<FuncOp> func
     object.optimizerWithCopy = copyType.isBF16() ? "adamw_bf16" : "adamw_f16";
     host::emitAdamW(loc, object.optimizerWithCopy, *module, options.beta1, options.beta2, copyType);
   }
-  if (failed(lowerToLLVM(*module)))
-    return failure();
-  FailureOr<std::string> code = compile(*module, **machine);
+  FailureOr<std::string> code = compileModule(*module, **machine, llvm::CodeGenFileType::ObjectFile);
   if (failed(code))
     return failure();
   FailureOr<std::string> linked = link(loc, *code);

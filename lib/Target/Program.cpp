@@ -11,8 +11,10 @@
 #include "rondo/Dialect/NN/Utils.h"
 #include "rondo/Dialect/Sched/Translation.h"
 #include "rondo/Runtime/ProgramFormat.h"
+#include "rondo/Target/GpuObject.h"
 #include "llvm/Support/Path.h"
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace rondo;
@@ -49,6 +51,8 @@ public:
     fillOps(*schedule, *op);
     fillEntries();
     program.kernels = blobs.add(std::move(object.sharedObject));
+    if (!ptx.empty())
+      addDeviceCode();
     return finish();
   }
 
@@ -77,7 +81,32 @@ private:
     if (failed(compiled))
       return failure();
     object = std::move(*compiled);
+    return config.machine.name == "host" ? success() : compileForDevices(schedule, functions);
+  }
+
+  /// Adds what GPUs need, beside the host's code: entries that count labels run there on any device.
+  LogicalResult compileForDevices(const scheduling::Schedule &schedule, ArrayRef<kern::FuncOp> functions) {
+    std::set<int32_t> numbers;
+    for (const scheduling::Op &op : schedule.ops)
+      if (op.kind == scheduling::OpKind::Launch)
+        numbers.insert(entryNumbers[op.entry]);
+    SmallVector<kern::FuncOp> launched;
+    for (int32_t number : numbers) {
+      launched.push_back(functions[number]);
+      addLaunches(functions[number], object.entries[number].calls);
+    }
+    FailureOr<std::string> text = emitGpuCode(module.getLoc(), launched, gpuOptions);
+    if (failed(text))
+      return failure();
+    ptx = std::move(*text);
     return success();
+  }
+
+  void addDeviceCode() {
+    auto code = std::make_unique<program::DeviceCodeT>();
+    code->arch = gpuOptions.arch;
+    code->ptx = blobs.add(ptx + '\0');
+    program.device_code.push_back(std::move(code));
   }
 
   void fillHeader(const planning::ModelInfo &info, scheduling::Schedule &schedule, pipe::PlanOp plan) {
@@ -174,6 +203,11 @@ private:
     table->begin = call.begin, table->extent = call.extent;
     table->bytes = call.bytes;
     table->node = call.node;
+    if (!call.gpuSymbol.empty()) {
+      table->gpu_symbol = call.gpuSymbol;
+      table->block.assign(call.block.begin(), call.block.end());
+      table->grid.assign(call.grid.begin(), call.grid.end());
+    }
     if (call.kind != Call::Kind::Gemm)
       return table;
     table->gemm = std::make_unique<program::GemmT>();
@@ -207,6 +241,8 @@ private:
 
   void forEachBlob(llvm::function_ref<void(program::BlobT &)> visit) {
     visit(*program.kernels);
+    for (auto &code : program.device_code)
+      visit(*code->ptx);
     for (auto &parameter : program.parameters)
       if (parameter->value)
         visit(*parameter->value);
@@ -225,6 +261,8 @@ private:
   SymbolTable symbols;
   Config config;
   HostObject object;
+  GpuOptions gpuOptions;
+  std::string ptx; ///< Empty: for the host alone.
   Blobs blobs;
   program::ProgramT program;
   std::map<std::string, int32_t> entryNumbers;

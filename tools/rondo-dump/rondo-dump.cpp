@@ -21,6 +21,7 @@ Use: rondo-dump [OPTION] PROGRAM.rondo
   --json             the same as JSON
   --arithmetic       hash of all that decides the bits of a step
   --arithmetic-text  what that hash is of
+  --ptx              the code that GPUs run
   --trace=FILE       write the predicted timeline (Chrome's trace format)
 )";
 
@@ -54,6 +55,8 @@ int main(int argc, char **argv) {
       dump::printPlanJson(*program, std::cout);
     else if (option == "--arithmetic" || option == "--arithmetic-text")
       dump::printArithmetic(*program, option == "--arithmetic-text", std::cout);
+    else if (option == "--ptx")
+      status = dump::printPtx(*program, std::cout);
     else if (option.starts_with("--trace="))
       status = dump::writePlannedTrace(*program, option.substr(std::strlen("--trace=")));
     else

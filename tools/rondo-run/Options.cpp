@@ -63,7 +63,7 @@ static auto flag(bool Options::*member) {
 
 static const std::vector<Option> &allOptions() {
   static const std::vector<Option> options = {
-      {"device", "host:N", "the pool of devices to train on; default: host, as many as the program was compiled for",
+      {"device", "host:N|cuda:N", "the pool of devices to train on; default: as many as the program was compiled for, of that kind",
        text(&Options::device)},
       {"input", "NAME=@FILE.npy", "samples of a model input along axis 0, consumed in order; one for each input", setInput},
       {"steps", "N", "steps to train; default: as many as the inputs hold samples for",
@@ -104,7 +104,7 @@ static const std::vector<Option> &allOptions() {
        }},
       {"host-threads", "N", "threads that share the optimizer's work; default: one a core",
        [](Options &options, const std::string &value) { return parseNumber(value, options.hostThreads); }},
-      {"list-devices", nullptr, "print the kinds of devices, and end", flag(&Options::listDevices)},
+      {"list-devices", nullptr, "print what devices this machine has, and end", flag(&Options::listDevices)},
       {"checkpoint", "DIR", "not supported yet", refuse},
       {"every", "N", "not supported yet", refuse},
       {"resume", "DIR", "not supported yet", refuse},

@@ -35,8 +35,22 @@ static std::string duration(double seconds) {
   return text;
 }
 
-static void printText(const rondo_program_info &info, const rondo_session_report &report,
-                      const std::vector<std::pair<std::string, double>> &lanes, const std::vector<double> &losses) {
+namespace {
+
+/// What the C interface says of a lane or a device, with names that stay.
+struct LaneLine {
+  std::string name;
+  rondo_lane_info info;
+};
+struct DeviceLine {
+  std::string name;
+  rondo_device_info info;
+};
+
+} // namespace
+
+static void printText(const rondo_program_info &info, const rondo_session_report &report, const std::vector<LaneLine> &lanes,
+                      const std::vector<DeviceLine> &devices, const std::vector<double> &losses) {
   std::printf("%s: %llu steps of %u rounds x %u micro-batches on %u devices, staleness %u\n", info.name,
               (unsigned long long)report.steps, info.rounds, info.micro_batches, info.devices, info.staleness);
   if (info.plan[0])
@@ -56,13 +70,21 @@ static void printText(const rondo_program_info &info, const rondo_session_report
               bytes(report.downloaded / report.steps).c_str(), bytes(report.peer / report.steps).c_str());
   std::printf("memory planned: %s on each device, %s pinned, %s of other host memory\n", bytes(info.device_bytes).c_str(),
               bytes(info.pinned_bytes).c_str(), bytes(info.host_bytes).c_str());
+  for (size_t i = 0; i < devices.size(); ++i)
+    if (const auto &[name, device] = devices[i]; device.workspace + device.other != 0)
+      std::printf("device %zu (%s): beside the plan, %s for libraries and %s for code and the driver, of %s\n", i, name.c_str(),
+                  bytes(device.workspace).c_str(), bytes(device.other).c_str(), bytes(device.total).c_str());
   std::printf("lanes, busy share of %s:\n", duration(report.seconds).c_str());
-  for (const auto &[name, busy] : lanes)
-    std::printf("  %-24s %5.1f %%\n", name.c_str(), report.seconds > 0 ? 100 * busy / report.seconds : 0.0);
+  for (const auto &[name, lane] : lanes) {
+    std::printf("  %-24s %5.1f %%", name.c_str(), report.seconds > 0 ? 100 * lane.busy_seconds / report.seconds : 0.0);
+    if (lane.copied_bytes && lane.busy_seconds > 0)
+      std::printf("  %s at %.2f GB/s", bytes(lane.copied_bytes).c_str(), (double)lane.copied_bytes / lane.busy_seconds / 1e9);
+    std::printf("\n");
+  }
 }
 
-static void printJson(const rondo_program_info &info, const rondo_session_report &report,
-                      const std::vector<std::pair<std::string, double>> &lanes, const std::vector<double> &losses) {
+static void printJson(const rondo_program_info &info, const rondo_session_report &report, const std::vector<LaneLine> &lanes,
+                      const std::vector<DeviceLine> &devices, const std::vector<double> &losses) {
   Json json;
   json["program"] = {{"name", info.name},           {"source", info.source},
                      {"devices", info.devices},     {"rounds", info.rounds},
@@ -81,8 +103,15 @@ static void printJson(const rondo_program_info &info, const rondo_session_report
                    {"predicted_downloaded_per_step", info.predicted_downloaded}};
   json["planned_memory"] = {{"device", info.device_bytes}, {"pinned", info.pinned_bytes}, {"host", info.host_bytes}};
   json["lanes"] = Json::array();
-  for (const auto &[name, busy] : lanes)
-    json["lanes"].push_back({{"name", name}, {"busy_seconds", busy}});
+  for (const auto &[name, lane] : lanes)
+    json["lanes"].push_back({{"name", name}, {"busy_seconds", lane.busy_seconds}, {"copied_bytes", lane.copied_bytes}});
+  json["devices"] = Json::array();
+  for (const auto &[name, device] : devices)
+    json["devices"].push_back({{"name", name},
+                               {"arena", device.arena},
+                               {"workspace", device.workspace},
+                               {"other", device.other},
+                               {"total", device.total}});
   std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
@@ -94,13 +123,20 @@ rondo_error *rondo::run::printReport(const Options &options, const rondo_program
     return error;
   if (rondo_error *error = rondo_session_get_report(session, &report))
     return error;
-  std::vector<std::pair<std::string, double>> lanes;
+  std::vector<LaneLine> lanes;
+  std::vector<DeviceLine> devices;
   for (uint32_t i = 0; i < report.lanes; ++i) {
     rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
     if (rondo_error *error = rondo_session_get_lane(session, i, &lane))
       return error;
-    lanes.emplace_back(lane.name, lane.busy_seconds);
+    lanes.push_back({lane.name, lane});
   }
-  (options.report == Options::Report::Json ? printJson : printText)(info, report, lanes, losses);
+  for (uint32_t i = 0; i < report.devices; ++i) {
+    rondo_device_info device = RONDO_INIT(rondo_device_info);
+    if (rondo_error *error = rondo_session_get_device(session, i, &device))
+      return error;
+    devices.push_back({device.name, device});
+  }
+  (options.report == Options::Report::Json ? printJson : printText)(info, report, lanes, devices, losses);
   return nullptr;
 }

@@ -120,6 +120,13 @@ TEST_F(CApiTest, Trains) {
   ok(rondo_session_get_lane(session, 11, &lane));
   EXPECT_STREQ(lane.name, "host Staging");
   fails(rondo_session_get_lane(session, 12, &lane), RONDO_USER_ERROR, "lane 12 of 12");
+  EXPECT_EQ(report.devices, 2u);
+  rondo_device_info device = RONDO_INIT(rondo_device_info);
+  ok(rondo_session_get_device(session, 1, &device));
+  EXPECT_STREQ(device.name, "host");
+  EXPECT_EQ(device.workspace, 0u);
+  EXPECT_GT(device.total, device.arena);
+  fails(rondo_session_get_device(session, 2, &device), RONDO_USER_ERROR, "device 2 of 2");
   std::vector<float> bias(TOY_COLUMNS);
   ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT, bias.data(), bias.size()));
   EXPECT_NE(bias[0], 0);
@@ -156,7 +163,7 @@ TEST_F(CApiTest, HandsOutErrors) {
   sessionOptions.device = "host:9";
   fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "--device=host:9");
   sessionOptions.device = "cuda:2";
-  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_DEVICE_ERROR, "no CUDA devices yet");
+  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "holds no code for GPUs");
   open();
   fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION, "--lr-schedule=bumpy");
   fails(rondo_session_set_input_file(session, "x", "/no/such.npy"), RONDO_USER_ERROR, "No such file");

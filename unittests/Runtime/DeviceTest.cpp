@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Host/Executable.h"
+#include "Host/HostDevice.h"
 #include "ProgramBuilder.h"
 #include "rondo/Runtime/Device.h"
 #include <chrono>
@@ -24,6 +24,14 @@ using ProgramLane = program::Lane;
 
 namespace {
 
+/// With RONDO_TEST_CUDA=N: one GPU, and N of them.
+std::vector<const char *> cudaSpecs() {
+  static const std::string all = format("cuda:%u", testGpus());
+  if (testGpus() == 0)
+    return {};
+  return testGpus() == 1 ? std::vector<const char *>{"cuda:1"} : std::vector<const char *>{"cuda:1", all.c_str()};
+}
+
 class DeviceTest : public ::testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
@@ -32,6 +40,7 @@ protected:
     ASSERT_TRUE(parseDeviceSpec(GetParam(), kind, count).ok());
     ToyOptions toy;
     toy.devices = count;
+    toy.gpu = kind == "cuda";
     program::ProgramT table = toyProgram(toy);
     // Entry 4: writes i + *addend to its first argument.
     auto entry = std::make_unique<program::EntryT>();
@@ -42,10 +51,26 @@ protected:
     entry->calls[0]->extent = 64;
     entry->calls[0]->addresses = {program::Address(0, 0), program::Address(1, 0)};
     table.entries.push_back(std::move(entry));
+    // A GPU prepares only what some operation launches.
+    auto launch = std::make_unique<program::OpT>();
+    launch->kind = program::OpKind::Launch;
+    launch->lane = ProgramLane::Compute;
+    launch->device = 0;
+    launch->entry = 4;
+    for (int i = 0; i < 2; ++i) {
+      launch->operands.push_back(std::make_unique<program::OperandT>());
+      launch->operands[(size_t)i]->buffers = {deviceBuffer(table)};
+      launch->operands[(size_t)i]->bytes = 256;
+      launch->operands[(size_t)i]->access = i ? 1 : 2;
+    }
+    table.ops.push_back(std::move(launch));
+    if (toy.gpu)
+      addDeviceCode(table);
     writeBytes(folder / "toy.rondo", sealedProgram(std::move(table)));
     Status status = Program::load(folder / "toy.rondo", program);
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(Executable::create(*program, executable).ok());
+    ASSERT_TRUE(shared.allocate(1 << 20, "shared memory").ok());
     open({});
   }
 
@@ -56,7 +81,28 @@ protected:
     devices.clear();
     Status status = openDevices(GetParam(), *program, *executable, options, devices);
     ASSERT_TRUE(status.ok()) << status.message();
+    status = devices[0]->share(shared.buffer(), "shared memory");
+    ASSERT_TRUE(status.ok()) << status.message();
   }
+
+  /// A buffer on device 0.
+  static uint32_t deviceBuffer(const program::ProgramT &table) {
+    for (uint32_t i = 0; i < table.buffers.size(); ++i)
+      if (table.buffers[i]->space == program::Space::Device && table.buffers[i]->device == 0)
+        return i;
+    return 0;
+  }
+
+  /// In memory that devices reach, zeros; of one cache line at least.
+  template <typename T> std::span<T> allocate(size_t count = 1) {
+    std::byte *place = shared.buffer().data + used;
+    used += (count * sizeof(T) + 63) / 64 * 64;
+    EXPECT_LE(used, shared.buffer().bytes);
+    auto *first = reinterpret_cast<T *>(place);
+    std::uninitialized_value_construct_n(first, count);
+    return {first, count};
+  }
+  Event &event() { return allocate<Event>()[0]; }
 
   /// A task that signals `done`; `arguments` are kept by the test.
   Task task(TaskKind kind, Event &done, uint64_t bytes = 0) {
@@ -70,6 +116,8 @@ protected:
   TemporaryFolder folder;
   std::unique_ptr<Program> program;
   std::unique_ptr<Executable> executable;
+  Arena shared;
+  size_t used = 0;
   std::atomic<uint32_t> stop{Event::kReleased};
   std::vector<std::unique_ptr<Device>> devices;
 };
@@ -82,16 +130,17 @@ TEST_P(DeviceTest, HasSeparateArenasOfThePlannedSize) {
   for (auto &device : devices)
     EXPECT_EQ(device->arena().bytes, program->table().device_bytes());
   // What goes into one device's arena does not show in another's.
-  Event done;
+  Event &done = event();
   Task copyUp = task(TaskKind::Copy, done, 64);
-  std::vector<float> out(16, 0);
+  std::span<float> out = allocate<float>(16);
   for (uint32_t d = 0; d < devices.size(); ++d) {
-    std::vector<float> in(16, (float)d + 1);
+    std::span<float> in = allocate<float>(16);
+    std::fill(in.begin(), in.end(), (float)d + 1);
     std::byte *up[2] = {bytes(in.data()), devices[d]->arena().data};
     devices[d]->lane(ProgramLane::ParameterUp).submit({&copyUp, d, up, nullptr});
     done.wait(d + 1);
   }
-  Event back;
+  Event &back = event();
   Task copyDown = task(TaskKind::Copy, back, 64);
   for (uint32_t d = 0; d < devices.size(); ++d) {
     std::byte *down[2] = {devices[d]->arena().data, bytes(out.data())};
@@ -103,9 +152,9 @@ TEST_P(DeviceTest, HasSeparateArenasOfThePlannedSize) {
 }
 
 TEST_P(DeviceTest, RunsALanesTasksInOrder) {
-  std::vector<int> values(40), out(1);
+  std::span<int> values = allocate<int>(40), out = allocate<int>();
   std::byte *up[40][2], *down[2] = {devices[0]->arena().data, bytes(out.data())};
-  Event done, back;
+  Event &done = event(), &back = event();
   Task copy = task(TaskKind::Copy, done, 4), down1 = task(TaskKind::Copy, back, 4);
   for (int i = 0; i < 40; ++i) {
     values[(size_t)i] = i;
@@ -121,11 +170,12 @@ TEST_P(DeviceTest, RunsALanesTasksInOrder) {
 }
 
 TEST_P(DeviceTest, LaunchWaitsForUploadAndDownloadForLaunch) {
-  float addend = 5;
-  std::vector<float> out(64);
+  float &addend = allocate<float>()[0];
+  addend = 5;
+  std::span<float> out = allocate<float>(64);
   std::byte *arena = devices[0]->arena().data;
   std::byte *up[2] = {bytes(&addend), arena + 1024}, *run[2] = {arena, arena + 1024}, *down[2] = {arena, bytes(out.data())};
-  Event uploaded, ran, downloaded, go;
+  Event &uploaded = event(), &ran = event(), &downloaded = event(), &go = event();
   Task copyUp = task(TaskKind::Copy, uploaded, 4), launch = task(TaskKind::Launch, ran),
        copyDown = task(TaskKind::Copy, downloaded, 256);
   launch.entry = 4;
@@ -148,7 +198,7 @@ TEST_P(DeviceTest, LaunchWaitsForUploadAndDownloadForLaunch) {
 }
 
 TEST_P(DeviceTest, WaitsOfEarlierIterationsHoldBeforeTheyExist) {
-  Event other, done;
+  Event &other = event(), &done = event();
   Task zero = task(TaskKind::Zero, done, 256);
   zero.waits.push_back({&other, 2, 0});
   std::byte *target[1] = {devices[0]->arena().data};
@@ -168,9 +218,9 @@ TEST_P(DeviceTest, WaitsOfEarlierIterationsHoldBeforeTheyExist) {
 }
 
 TEST_P(DeviceTest, MeasuresTasksAndCopies) {
-  Event done;
+  Event &done = event();
   Task copy = task(TaskKind::Copy, done, 4096);
-  std::vector<char> source(4096, 1);
+  std::span<char> source = allocate<char>(4096);
   std::byte *up[2] = {bytes(source.data()), devices[0]->arena().data};
   Span span;
   int64_t before = now();
@@ -186,10 +236,12 @@ TEST_P(DeviceTest, MeasuresTasksAndCopies) {
 }
 
 TEST_P(DeviceTest, SkipsWhatComesAfterTheStop) {
-  std::vector<int> values{1, 2}, out(1);
+  std::span<int> values = allocate<int>(2), out = allocate<int>();
+  values[0] = 1;
+  values[1] = 2;
   std::byte *arena = devices[0]->arena().data;
   std::byte *up0[2] = {bytes(&values[0]), arena}, *up1[2] = {bytes(&values[1]), arena}, *down[2] = {arena, bytes(out.data())};
-  Event done, back;
+  Event &done = event(), &back = event();
   Task copy = task(TaskKind::Copy, done, 4), copyBack = task(TaskKind::Copy, back, 4);
   stop.store(1);
   Lane &lane = devices[0]->lane(ProgramLane::ActivationUp);
@@ -216,7 +268,7 @@ TEST(EventTest, ALaterIterationDoesNotStandForAnEarlierOne) {
 }
 
 TEST_P(DeviceTest, AReleasedEventHoldsNobody) {
-  Event never, done;
+  Event &never = event(), &done = event();
   Task zero = task(TaskKind::Zero, done, 4);
   zero.waits.push_back({&never, 0, 0});
   std::byte *target[1] = {devices[0]->arena().data};
@@ -239,9 +291,9 @@ TEST_P(DeviceTest, DelaysChangeNoOrder) {
   DeviceOptions options;
   options.delays = {3, 200};
   open(options);
-  std::vector<int> values(20), out(20);
+  std::span<int> values = allocate<int>(20), out = allocate<int>(20);
   std::byte *arena = devices[0]->arena().data, *up[20][2], *down[20][2];
-  Event uploaded, downloaded;
+  Event &uploaded = event(), &downloaded = event();
   Task copyUp = task(TaskKind::Copy, uploaded, 4), copyDown = task(TaskKind::Copy, downloaded, 4);
   copyUp.waits.push_back({&downloaded, 1, 1});
   copyDown.waits.push_back({&uploaded, 0, 0});
@@ -254,9 +306,13 @@ TEST_P(DeviceTest, DelaysChangeNoOrder) {
     devices[0]->lane(ProgramLane::ActivationDown).submit({&copyDown, (uint32_t)i, down[i], nullptr});
   }
   downloaded.wait(20);
-  EXPECT_EQ(out, values);
+  EXPECT_TRUE(std::equal(out.begin(), out.end(), values.begin()));
   devices.clear(); // before the tasks that their lanes know
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, DeviceTest, ::testing::Values("host:1", "host:3"),
                          [](const auto &info) { return std::string(info.param).replace(4, 1, "_"); });
+
+INSTANTIATE_TEST_SUITE_P(Cuda, DeviceTest, ::testing::ValuesIn(cudaSpecs()),
+                         [](const auto &info) { return std::string(info.param).replace(4, 1, "_"); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceTest);

@@ -430,7 +430,26 @@ ProgramT ToyBuilder::build() {
   table.pinned_bytes = used[1];
   table.host_bytes = used[2];
   addWaits(table);
+  if (options.gpu)
+    addDeviceCode(table);
   return std::move(table);
+}
+
+void testing::addDeviceCode(ProgramT &table) {
+  table.target = "sm_80";
+  table.device_code.clear();
+  table.device_code.push_back(std::make_unique<DeviceCodeT>());
+  table.device_code[0]->arch = "sm_80";
+  for (auto &entry : table.entries)
+    for (auto &call : entry->calls) {
+      if (call->kind != CallKind::Kernel)
+        continue;
+      // One thread an element; square_loss and sleep_ms do with one.
+      bool single = call->symbol == "square_loss" || call->symbol == "sleep_ms";
+      call->gpu_symbol = call->symbol;
+      call->block = {single ? 1u : 64u, 1, 1};
+      call->grid = {single ? 1u : (uint32_t)(call->extent + 63) / 64, 1, 1};
+    }
 }
 
 ProgramT testing::toyProgram(const ToyOptions &options) { return ToyBuilder(options).build(); }

@@ -31,12 +31,16 @@ struct ToyOptions {
   bool weighByLabels = false;
   double clipNorm = 0;
   bool rotate = true;
+  bool gpu = false;            ///< Carries code for GPUs, too.
 };
 
 /// The table of the toy program, with conservative waits: every two conflicting accesses are ordered.
 program::ProgramT toyProgram(const ToyOptions &options);
 
-/// The bytes of a file: table, kernels, and `values` (see Parameter::value) in blobs.
+/// Gives every kernel call its GPU kernel of the same name, with a grid that fits.
+void addDeviceCode(program::ProgramT &table);
+
+/// The bytes of a file: table, kernels, PTX if the table has device code, and `values` (see Parameter::value) in blobs.
 std::string sealedProgram(program::ProgramT table);
 
 /// Adds, to every op, waits for all operations it conflicts with, on physical devices and bytes.
@@ -61,6 +65,8 @@ std::string readBytes(const std::string &path);
 /// Writes toy.rondo and weights.bin; returns the former's path.
 std::string writeToy(const std::string &folder, const ToyOptions &options);
 inline std::string writeToy(const TemporaryFolder &folder, const ToyOptions &options) { return writeToy(folder.path, options); }
+/// GPUs that tests may use: what the environment variable RONDO_TEST_CUDA says.
+uint32_t testGpus();
 /// A .npy file. `descriptor`: NumPy's, such as "<f4".
 std::string npyBytes(const std::string &descriptor, const std::vector<int64_t> &shape, const void *data, size_t bytes);
 

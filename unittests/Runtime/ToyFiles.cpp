@@ -53,7 +53,15 @@ std::string testing::sealedProgram(program::ProgramT table) {
   table.kernels = std::make_unique<program::BlobT>();
   table.kernels->length = kernels.size();
   table.kernels->offset = kBlobAlignment;
-  program::BlobT *value = nullptr;
+  program::BlobT *value = nullptr, *code = nullptr;
+  std::string ptx = table.device_code.empty() ? "" : readBytes(RONDO_TEST_PTX);
+  if (!table.device_code.empty()) {
+    ptx += '\0';
+    table.device_code[0]->ptx = std::make_unique<program::BlobT>();
+    code = table.device_code[0]->ptx.get();
+    code->length = ptx.size();
+    code->offset = kBlobAlignment;
+  }
   for (auto &parameter : table.parameters)
     if (parameter->name == "shift") {
       parameter->value = std::make_unique<program::BlobT>();
@@ -68,6 +76,8 @@ std::string testing::sealedProgram(program::ProgramT table) {
     table.kernels->offset = alignToBlob(kProgramTableOffset + packed.size());
     if (value)
       value->offset = alignToBlob(table.kernels->offset + kernels.size());
+    if (code)
+      code->offset = alignToBlob(value ? value->offset + value->length : table.kernels->offset + kernels.size());
   }
   file.assign(kProgramTableOffset, '\0');
   file += packed;
@@ -77,8 +87,17 @@ std::string testing::sealedProgram(program::ProgramT table) {
     file.resize(value->offset, '\0');
     file += shift;
   }
+  if (code) {
+    file.resize(code->offset, '\0');
+    file += ptx;
+  }
   sealProgram(file, packed.size());
   return file;
+}
+
+uint32_t testing::testGpus() {
+  const char *value = std::getenv("RONDO_TEST_CUDA");
+  return value ? (uint32_t)std::atoi(value) : 0;
 }
 
 std::vector<float> testing::toyWeights(uint64_t count, uint32_t seed) {

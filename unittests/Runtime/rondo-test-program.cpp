@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// rondo-test-program FOLDER [devices=N] [rounds=N] [microBatches=N] [staleness=N] [steps=N] [bf16] [weigh] [clip] [nan=STEP]
+// rondo-test-program FOLDER [devices=N] [rounds=N] [microBatches=N] [staleness=N] [steps=N] [bf16] [weigh] [clip] [gpu] [nan=STEP]
 // writes toy.rondo, weights.bin, x.npy and labels.npy, and prints the losses of the reference.
 //
 //===----------------------------------------------------------------------===//
@@ -45,6 +45,8 @@ int main(int argc, char **argv) {
       options.weighByLabels = true;
     else if (key == "clip")
       options.clipNorm = 0.5;
+    else if (key == "gpu")
+      options.gpu = true;
     else if (key == "nan")
       nan = value;
     else

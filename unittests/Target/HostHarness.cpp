@@ -13,10 +13,12 @@
 #include "mlir/Pass/PassManager.h"
 #include "rondo/Dialect/NN/Utils.h"
 #include "rondo/Dialect/Pipe/Pipe.h"
+#include "rondo/Target/GpuObject.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 
@@ -110,6 +112,7 @@ CompiledModule::CompiledModule(MLIRContext &context, const std::string &text, co
     return;
   }
   object = std::move(*compiled);
+  compileForGpus(functions);
   SmallString<128> path;
   int descriptor;
   if (llvm::sys::fs::createTemporaryFile("rondo-test", "so", descriptor, path)) {
@@ -121,6 +124,33 @@ CompiledModule::CompiledModule(MLIRContext &context, const std::string &text, co
   if (!library)
     ADD_FAILURE() << dlerror();
   (void)llvm::sys::fs::remove(path);
+}
+
+void CompiledModule::compileForGpus(ArrayRef<kern::FuncOp> all) {
+  if (!std::getenv("RONDO_GPU_CASES"))
+    return;
+  // Without those that GPUs have no code for.
+  SmallVector<kern::FuncOp> functions;
+  for (auto [function, entry] : llvm::zip_equal(all, object.entries)) {
+    ScopedDiagnosticHandler quiet(lowered->getContext(), [](Diagnostic &) {});
+    if (failed(target::emitGpuCode(lowered->getLoc(), function, {})))
+      continue;
+    functions.push_back(function);
+    target::addLaunches(function, entry.calls);
+  }
+  FailureOr<std::string> ptx = target::emitGpuCode(lowered->getLoc(), functions, {});
+  if (failed(ptx))
+    ADD_FAILURE() << "cannot compile for GPUs";
+  else
+    recorder = GpuRecorder::create(*ptx);
+}
+
+Operation *CompiledModule::getOp(const std::string &name, size_t call) const {
+  auto function = lowered.get().lookupSymbol<kern::FuncOp>(name);
+  for (Operation &op : function.getBody().front())
+    if (!isa<kern::ScratchOp>(op) && call-- == 0)
+      return &op;
+  llvm::report_fatal_error("no such call");
 }
 
 CompiledModule::~CompiledModule() {
@@ -191,7 +221,7 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
   for (Bytes &bytes : memory)
     bytes.insert(bytes.end(), kGuard, 0xa5);
   int sum = 0;
-  for (const Call &call : entry.calls) {
+  for (auto [number, call] : llvm::enumerate(entry.calls)) {
     std::vector<void *> pointers;
     for (const Call::Address &address : call.addresses)
       pointers.push_back(memory[address.argument].data() + address.offset);
@@ -202,7 +232,11 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
         ADD_FAILURE() << "no symbol " << call.symbol;
         return {};
       }
-      sum |= launch(symbol, pointers, call.begin, call.extent);
+      std::vector<Bytes> before = recorder ? memory : std::vector<Bytes>();
+      int failed = launch(symbol, pointers, call.begin, call.extent);
+      if (recorder && !call.gpuSymbol.empty())
+        recorder->record(function, getOp(function, number), call, before, memory, failed);
+      sum |= failed;
       break;
     }
     case Call::Kind::Gemm:

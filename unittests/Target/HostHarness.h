@@ -15,6 +15,7 @@
 #ifndef RONDO_UNITTESTS_TARGET_HOSTHARNESS_H
 #define RONDO_UNITTESTS_TARGET_HOSTHARNESS_H
 
+#include "GpuRecorder.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "rondo/Conversion/Passes.h"
@@ -26,8 +27,6 @@
 #include <vector>
 
 namespace rondo::test {
-
-using Bytes = std::vector<uint8_t>;
 
 /// The tensor as kernels see it, and back.
 Bytes toBytes(const nn::HostTensor &tensor);
@@ -60,6 +59,11 @@ public:
   std::vector<nn::HostTensor> makeArguments(const std::string &function, unsigned seed) const;
 
 private:
+  /// Where kernels are recorded.
+  void compileForGpus(llvm::ArrayRef<kern::FuncOp> functions);
+  mlir::Operation *getOp(const std::string &function, size_t call) const;
+
+  std::unique_ptr<GpuRecorder> recorder;
   mlir::OwningOpRef<mlir::ModuleOp> source;  ///< Before lowering.
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   std::map<std::string, mlir::FunctionType> types;

@@ -52,6 +52,42 @@ TEST(HostReduction, EveryAxis) {
   checkAll(text);
 }
 
+/// Rows and columns long enough for every way in which GPUs share them out.
+TEST(HostReduction, Long) {
+  std::string text;
+  for (int width : {1023, 1024, 1030, 2048, 4096, 5004, 9001, 12288, 40000})
+    for (const char *element : {"f32", "bf16"})
+      text += llvm::formatv(R"(
+        func.func @row_{0}_{1}(%x: tensor<3x{0}x{1}>, %w: tensor<{0}x{1}>) -> (tensor<3x{0}x{1}>, tensor<3x{0}x{1}>, tensor<3x{1}>)
+            attributes {{nn.tolerance = {2} : f64} {{
+          %0 = nn.softmax %x : tensor<3x{0}x{1}>
+          %1 = nn.rms_norm %x, %w epsilon 1.0e-6 : tensor<3x{0}x{1}>, tensor<{0}x{1}>
+          %2 = nn.reduce max %x [1] : tensor<3x{0}x{1}>
+          return %0, %1, %2 : tensor<3x{0}x{1}>, tensor<3x{0}x{1}>, tensor<3x{1}>
+        })",
+                            width, element, element[0] == 'b' ? "0.015625" : "3.0e-5");
+  for (int rows : {63, 64, 67, 255, 256, 1001})
+    for (const char *element : {"f32", "bf16", "f64"})
+      text += llvm::formatv(R"(
+        func.func @column_{0}_{1}(%x: tensor<{0}x150x{1}>, %y: tensor<{0}x150x{1}>) -> (tensor<150x{1}>, tensor<150x{1}>)
+            attributes {{nn.tolerance = {2} : f64} {{
+          %0 = nn.reduce sum %x [0] : tensor<{0}x150x{1}>
+          %1 = nn.mul %x, %y : tensor<{0}x150x{1}>
+          %2 = nn.reduce sum %1 [0] : tensor<{0}x150x{1}>
+          return %0, %2 : tensor<150x{1}>, tensor<150x{1}>
+        })",
+                            rows, element, element[0] == 'b' ? "0.015625" : "3.0e-5");
+  text += R"(
+    func.func @few_columns(%x: tensor<5000x37xf32>, %y: tensor<5000x64xbf16>) -> (tensor<37xf32>, tensor<37xf32>, tensor<64xbf16>)
+        attributes {nn.tolerance = 0.015625 : f64} {
+      %0 = nn.reduce sum %x [0] : tensor<5000x37xf32>
+      %1 = nn.reduce max %x [0] : tensor<5000x37xf32>
+      %2 = nn.reduce mean %y [0] : tensor<5000x64xbf16>
+      return %0, %1, %2 : tensor<37xf32>, tensor<37xf32>, tensor<64xbf16>
+    })";
+  checkAll(text);
+}
+
 TEST(HostReduction, Composites) {
   checkAll(R"(
     func.func @softmax(%x: tensor<3x5x37xf32>, %h: tensor<9x64xbf16>) -> (tensor<3x5x37xf32>, tensor<9x64xbf16>) {

@@ -23,6 +23,8 @@ void printPlanJson(const runtime::Program &program, std::ostream &out);
 /// XXH3-128 of the canonical text of all that decides the bits of a step (architecture, "Principles", 4): equal for plans that
 /// must train to equal bits. With `text`, that text instead.
 void printArithmetic(const runtime::Program &program, bool text, std::ostream &out);
+/// The PTX that GPUs run. Error: the program has none.
+runtime::Status printPtx(const runtime::Program &program, std::ostream &out);
 /// The predicted timeline of the first iteration, in the format of rondo-run --trace.
 runtime::Status writePlannedTrace(const runtime::Program &program, const std::string &path);
 

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a kind of device implements: `host:N` here, others in a library loaded at run time. A device has one arena, whose
-// offsets the program fixes, and five lanes. A lane takes the tasks of one controller thread and runs them in that order; a
-// task starts when its waits hold and signals its event when it is done. Nothing here allocates once the lanes run.
+// What a kind of device implements: `host:N` here, `cuda:N` in a library loaded at run time (lib/Runtime/Plugin.h). A device
+// has one arena, whose offsets the program fixes, and five lanes. A lane takes the tasks of one controller thread and runs them
+// in that order; a task starts when its waits hold and signals its event when it is done. Nothing here allocates once the lanes
+// run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,12 +47,30 @@ public:
   }
   void wait(uint32_t value) const;
 
-  static constexpr uint32_t kReleased = 1u << 31;
+  /// The word that devices watch: the event has reached `value` once the word has, as a 32-bit difference.
+  const void *word(uint32_t value) const { return &turn(value); }
+
+  /// What a kind of device left that orders its own tasks among each other without the host, for `value`; null: nothing.
+  /// Belongs to the thread that submits.
+  void *native(uint32_t value) const {
+    const Native &native = natives[value % 2];
+    return native.value == value ? native.handle : nullptr;
+  }
+  void setNative(uint32_t value, void *handle) { natives[value % 2] = {handle, value}; }
+
+  /// Less than half of what the difference of two words can express.
+  static constexpr uint32_t kReleased = 1u << 30;
 
 private:
+  struct Native {
+    void *handle = nullptr;
+    uint32_t value = 0;
+  };
+
   const std::atomic<uint32_t> &turn(uint32_t value) const { return counters[value % 2]; }
 
   std::atomic<uint32_t> counters[2] = {0, 0};
+  Native natives[2];
 };
 
 /// Memory of one arena, in bytes.
@@ -132,11 +151,24 @@ public:
   virtual uint64_t copied() const = 0;
 };
 
+/// Memory that a device holds, in bytes.
+struct DeviceReport {
+  std::string name;       ///< "NVIDIA H200"
+  uint64_t arena = 0;     ///< What the plan asked for.
+  uint64_t workspace = 0; ///< Of libraries, beside the arena.
+  uint64_t other = 0;     ///< Code and the driver's own, as far as opening the device took it.
+  uint64_t total = 0;     ///< The device has.
+};
+
 class Device {
 public:
   virtual ~Device() = default;
   virtual Buffer arena() = 0;
   virtual Lane &lane(program::Lane kind) = 0;
+  /// Lets all devices of the pool copy from and to host memory, and wait for events that lie in it. Called on one of them,
+  /// before the first task that does; whole pages, which outlive the pool. `what`: for errors.
+  virtual Status share(Buffer memory, const std::string &what) { return Status::success(); }
+  virtual DeviceReport report() const = 0;
 };
 
 /// Debug: a lane sleeps up to `microseconds` before a task, drawn from `seed`, the lane and the task's place.
@@ -154,6 +186,10 @@ struct DeviceOptions {
   uint32_t capacity[7] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
+  /// Called when a device has failed, with the iteration that is lost with it: from any thread, perhaps several times. Whatever
+  /// is or will be submitted is signalled then, not run.
+  void (*error)(void *context, uint32_t iteration, const Status &status) = nullptr;
+  void *errorContext = nullptr;
 };
 
 /// The pool that a specification names: "host:4". `count` devices whose kernels come from `executable`.

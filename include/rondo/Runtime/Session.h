@@ -23,7 +23,7 @@
 namespace rondo::runtime {
 
 struct SessionOptions {
-  std::string device;            ///< "host:4"; empty: host, as many as the program wants.
+  std::string device;            ///< "host:4"; empty: as many as the program wants, of the kind it has code for.
   uint32_t hostThreads = 0;      ///< Threads that share the optimizer's work; 0: as many as there are cores.
   std::string weights;           ///< FILE.safetensors, INDEX.json, a directory, random:SEED; empty: what the program names.
   std::string weightsPrefix;     ///< Before every name in those files.
@@ -57,6 +57,7 @@ struct SessionReport {
   uint64_t samplesPerStep = 0;
   uint64_t tokensPerStep = 0;    ///< Elements of the first integer input of rank 2; 0: there is none.
   std::vector<LaneReport> lanes;
+  std::vector<DeviceReport> devices;
 };
 
 class Session {

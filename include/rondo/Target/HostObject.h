@@ -25,6 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "rondo/Dialect/Kern/Kern.h"
+#include <array>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct Call {
   std::vector<Address> addresses; ///< Kernel: its pointers; Gemm: A, B, C; Zero: target; Copy: source, target.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
+  /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code for one.
+  std::string gpuSymbol;
+  std::array<uint32_t, 3> block{}, grid{};
   uint64_t bytes = 0;             ///< Zero, Copy.
   std::string node;               ///< For errors and traces.
 

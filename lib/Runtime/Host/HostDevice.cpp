@@ -14,6 +14,7 @@
 #include <cstring>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -170,4 +171,12 @@ Status HostDevice::open(uint32_t index, uint64_t bytes, const Executable &execut
         options.capacity[lane], options.delays, index * 8 + lane, options.stop);
   device = std::move(result);
   return Status::success();
+}
+
+DeviceReport HostDevice::report() const {
+  DeviceReport report;
+  report.name = "host";
+  report.arena = memory.buffer().bytes;
+  report.total = (uint64_t)::sysconf(_SC_PHYS_PAGES) * (uint64_t)::sysconf(_SC_PAGE_SIZE);
+  return report;
 }

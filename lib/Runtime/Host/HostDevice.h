@@ -77,6 +77,7 @@ public:
                      std::unique_ptr<Device> &device);
   Buffer arena() override { return memory.buffer(); }
   Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
+  DeviceReport report() const override;
 
 private:
   Arena memory;

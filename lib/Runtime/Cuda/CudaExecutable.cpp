@@ -1,0 +1,238 @@
+//===- CudaExecutable.cpp - A program's code on one GPU -------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaExecutable.h"
+#include "CudaKernels.h"
+#include <algorithm>
+#include <charconv>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using namespace rondo::runtime::cuda;
+using program::CallKind;
+
+Status CudaExecutable::create(const Program &program, const CudaPool &pool, const CudaPool::Member &gpu,
+                              std::unique_ptr<CudaExecutable> &executable) {
+  std::unique_ptr<CudaExecutable> result(new CudaExecutable(pool, gpu));
+  if (Status status = result->load(kOwnKernels, "Rondo's own kernels", result->own); !status.ok())
+    return status;
+  for (auto [function, name] : {std::pair(&result->widen, "rondo_widen"), std::pair(&result->wait, "rondo_delay")})
+    if (Status status = pool.driver().status(pool.driver().moduleGetFunction(function, result->own, name), name); !status.ok())
+      return status;
+  if (Status status = result->loadProgram(program); !status.ok())
+    return status;
+  if (Status status = result->resolve(program.table()); !status.ok())
+    return Status(status.code(), program.path() + ": " + status.message());
+  executable = std::move(result);
+  return Status::success();
+}
+
+CudaExecutable::~CudaExecutable() {
+  for (Module module : {code, own})
+    if (module)
+      (void)driver.moduleUnload(module);
+}
+
+Status CudaExecutable::load(const void *ptx, const std::string &what, Module &module) const {
+  std::string log(8192, '\0');
+  JitOption options[] = {JitErrorLog, JitErrorLogBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  Result result = driver.moduleLoad(&module, ptx, 2, options, values);
+  if (result == Success)
+    return Status::success();
+  log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
+  return deviceError(what + ": the driver does not compile it for " + gpu.name + ": " + driver.text(result) +
+                     (log.empty() ? "" : "\n" + log));
+}
+
+/// "sm_90" is 90; 0: not of that form. `exact`: "sm_90a" runs on that architecture alone.
+static int architecture(std::string_view name, bool &exact) {
+  if (name.rfind("sm_", 0) != 0)
+    return 0;
+  int value = 0;
+  auto [stop, error] = std::from_chars(name.data() + 3, name.data() + name.size(), value);
+  exact = stop != name.data() + name.size();
+  return error == std::errc() && (!exact || std::string_view(stop, (size_t)(name.data() + name.size() - stop)) == "a") ? value : 0;
+}
+
+Status CudaExecutable::loadProgram(const Program &program) {
+  const program::Program &table = program.table();
+  if (sizeOf(table.device_code()) == 0)
+    return flagsError(program.path() + ": holds no code for GPUs (it was compiled for '" + std::string(text(table.target())) +
+                      "'); compile it again with --target=sm_80 or another GPU's, or run it with " +
+                      format("--device=host:%u", table.devices()));
+  int capability = 10 * gpu.major + gpu.minor, best = 0;
+  const program::DeviceCode *chosen = nullptr;
+  std::string offered;
+  for (const program::DeviceCode *candidate : *table.device_code()) {
+    bool exact = false;
+    int needs = architecture(text(candidate->arch()), exact);
+    offered += (offered.empty() ? "" : ", ") + std::string(text(candidate->arch()));
+    if (needs == 0 || (exact ? needs != capability : needs > capability) || needs < best)
+      continue;
+    best = needs;
+    chosen = candidate;
+  }
+  if (!chosen)
+    return deviceError(format("%s: its code is for %s, but %s is of compute capability %d.%d; compile it again with "
+                              "--target=sm_%d",
+                              program.path().c_str(), offered.c_str(), gpu.name.c_str(), gpu.major, gpu.minor, capability));
+  std::span<const std::byte> ptx = program.blob(chosen->ptx());
+  if (ptx.empty() || ptx.back() != std::byte(0))
+    return userError(program.path() + ": damaged: the text of its code for " + std::string(text(chosen->arch())) + " does not end");
+  return load(ptx.data(), program.path() + ": code for " + std::string(text(chosen->arch())), code);
+}
+
+Status CudaExecutable::resolveKernel(const program::Call &source, Call &call) {
+  std::string symbol(text(source.gpu_symbol()));
+  if (symbol.empty())
+    return userError(call.name + ": has no kernel for GPUs (gpu_symbol)");
+  if (Result result = driver.moduleGetFunction(&call.function, code, symbol.c_str()); result != Success)
+    return userError(call.name + ": the program's code lacks kernel '" + symbol + "' (" + driver.text(result) + ")");
+  std::copy(source.grid()->begin(), source.grid()->end(), call.grid);
+  std::copy(source.block()->begin(), source.block()->end(), call.block);
+  call.sharedBytes = source.shared_bytes();
+  if (call.sharedBytes <= 48u << 10)
+    return Status::success();
+  // More than 48 KiB must be asked for.
+  int most = 0;
+  (void)driver.deviceGetAttribute(&most, SharedMemoryOptIn, gpu.handle);
+  if (call.sharedBytes > (uint32_t)most)
+    return deviceError(format("%s: needs %u bytes of shared memory a block, %s has %d", call.name.c_str(), call.sharedBytes,
+                              gpu.name.c_str(), most));
+  return driver.status(driver.functionSetAttribute(call.function, kMaxDynamicSharedMemory, (int)call.sharedBytes), call.name);
+}
+
+/// What every argument of every entry is aligned to, in bytes: buffers lie at multiples of 256.
+static std::vector<std::vector<uint64_t>> argumentAlignments(const program::Program &table) {
+  std::vector<std::vector<uint64_t>> alignments(sizeOf(table.entries()));
+  for (const program::Op *op : *table.ops()) {
+    if (op->kind() != program::OpKind::Launch)
+      continue;
+    std::vector<uint64_t> &entry = alignments[(size_t)op->entry()];
+    entry.resize(std::max<size_t>(entry.size(), sizeOf(op->operands())), 256);
+    for (uint32_t i = 0; i < sizeOf(op->operands()); ++i)
+      if (uint64_t offset = op->operands()->Get(i)->offset())
+        entry[i] = std::min(entry[i], offset & -offset);
+  }
+  return alignments;
+}
+
+Status CudaExecutable::resolve(const program::Program &table) {
+  std::vector<std::vector<uint64_t>> alignments = argumentAlignments(table);
+  std::vector<std::string> problems;
+  Code problem = Code::Device;
+  entries.resize(sizeOf(table.entries()));
+  size_t mostPlaces = 0;
+  for (uint32_t e = 0; e < entries.size(); ++e) {
+    const program::Entry &entry = *table.entries()->Get(e);
+    if (alignments[e].empty() && std::none_of(table.ops()->begin(), table.ops()->end(), [&](const program::Op *op) {
+          return op->kind() == program::OpKind::Launch && op->entry() == (int32_t)e;
+        }))
+      continue;
+    entries[e] = {(uint32_t)calls_.size(), sizeOf(entry.calls())};
+    for (uint32_t c = 0; c < entries[e].callCount; ++c) {
+      const program::Call &source = *entry.calls()->Get(c);
+      Call call;
+      call.kind = source.kind();
+      call.name = text(source.node()).empty() ? "entry '" + std::string(text(entry.name())) + "'"
+                                              : "node '" + std::string(text(source.node())) + "'";
+      if (call.kind == CallKind::Kernel)
+        call.name += " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
+      call.firstAddress = (uint32_t)places.size();
+      call.addressCount = sizeOf(source.addresses());
+      uint64_t alignment[3] = {256, 256, 256};
+      for (uint32_t i = 0; i < call.addressCount; ++i) {
+        const program::Address &address = *source.addresses()->Get(i);
+        places.push_back({address.argument(), address.offset()});
+        if (i < 3 && address.argument() < alignments[e].size()) {
+          uint64_t offset = address.offset();
+          alignment[i] = std::min(alignments[e][address.argument()], offset ? offset & -offset : 256);
+        }
+      }
+      mostPlaces = std::max<size_t>(mostPlaces, call.addressCount);
+      call.bytes = source.bytes();
+      Status status;
+      if (call.kind == CallKind::Kernel)
+        status = resolveKernel(source, call);
+      if (call.kind == CallKind::Gemm)
+        status = gemms.add(gemmShape(*source.gemm()), alignment, call.gemm);
+      if (!status.ok()) {
+        std::string message = status.message();
+        if (call.kind == CallKind::Gemm)
+          message = call.name + ": " + message;
+        if (std::find(problems.begin(), problems.end(), message) == problems.end())
+          problems.push_back(message);
+        problem = status.code();
+      }
+      calls_.push_back(std::move(call));
+    }
+  }
+  values.resize(mostPlaces + 1);
+  parameters.resize(mostPlaces + 1);
+  if (problems.empty())
+    return gemms.finish();
+  std::string all;
+  for (size_t i = 0; i < std::min<size_t>(problems.size(), 20); ++i)
+    all += (i ? "\n  " : "") + problems[i];
+  if (problems.size() > 20)
+    all += format("\n  and %zu more", problems.size() - 20);
+  return Status(problem, all);
+}
+
+uint32_t CudaExecutable::mostCalls() const {
+  uint32_t most = 1;
+  for (const Entry &entry : entries)
+    most = std::max(most, entry.callCount);
+  return most;
+}
+
+Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments, Address status, Stream stream) {
+  const Entry &entry = entries[index];
+  for (uint32_t c = 0; c < entry.callCount; ++c) {
+    const Call &call = calls_[entry.firstCall + c];
+    auto address = [&](uint32_t i) {
+      const Place &place = places[call.firstAddress + i];
+      return reinterpret_cast<Address>(arguments[place.argument]) + place.offset;
+    };
+    Result result = Success;
+    switch (call.kind) {
+    case CallKind::Kernel:
+      if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
+        break;
+      // The driver reads as many parameters as the kernel declares: the last is there for those that want it.
+      for (uint32_t i = 0; i <= call.addressCount; ++i) {
+        values[i] = i < call.addressCount ? address(i) : status + 4 * c;
+        parameters[i] = &values[i];
+      }
+      result = driver.launchKernel(call.function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
+                                   call.block[2], call.sharedBytes, stream, parameters.data(), nullptr);
+      break;
+    case CallKind::Gemm:
+      if (Status product = gemms.run(call.gemm, address(0), address(1), address(2), stream, widen); !product.ok())
+        return Status(product.code(), call.name + ": " + product.message());
+      break;
+    case CallKind::Zero:
+      if (call.bytes != 0)
+        result = driver.memsetAsync(address(0), 0, call.bytes, stream);
+      break;
+    case CallKind::Copy:
+      if (call.bytes != 0 && address(0) != address(1))
+        result = driver.memcpyAsync(address(1), address(0), call.bytes, stream);
+      break;
+    }
+    if (result != Success)
+      return deviceError(call.name + ": " + driver.text(result));
+  }
+  return Status::success();
+}
+
+Status CudaExecutable::delay(uint64_t nanoseconds, Stream stream) const {
+  void *arguments[] = {&nanoseconds};
+  return driver.status(driver.launchKernel(wait, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr), "a delay");
+}

@@ -1,0 +1,271 @@
+//===- CudaLane.cpp - A lane that is a stream -----------------------------===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaLane.h"
+#include "CudaDevice.h"
+#include <algorithm>
+#include <bit>
+
+using namespace rondo;
+using namespace rondo::runtime;
+using namespace rondo::runtime::cuda;
+
+/// The word that the stream writes has a cache line of its own.
+constexpr uint32_t kFirstStatus = 16;
+
+static uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15u;
+  value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+  return value ^ value >> 31;
+}
+
+Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
+  const Driver &driver = device.driver();
+  random = seed;
+  // One place stays empty: the event of the task before the head is still read.
+  ring.resize(std::bit_ceil(std::max(capacity + 1, 16u)));
+  callsPerPlace = device.executable->mostCalls();
+  words = reinterpret_cast<uint32_t *>(device.laneWords(kFirstStatus + (uint64_t)ring.size() * callsPerPlace));
+  if (Status status = driver.status(driver.streamCreate(&stream, kStreamNonBlocking, priority), "cuStreamCreate"); !status.ok())
+    return status;
+  auto create = [&](EventHandle &event) { return driver.status(driver.eventCreate(&event, kEventDefault), "cuEventCreate"); };
+  if (Status status = create(origin); !status.ok())
+    return status;
+  for (Place &place : ring)
+    for (EventHandle *event : {&place.begin, &place.end})
+      if (Status status = create(*event); !status.ok())
+        return status;
+  // Twice: the first record of a stream takes longer.
+  for (int i = 0; i < 2; ++i) {
+    if (Status status = driver.status(driver.eventRecord(origin, stream), "cuEventRecord"); !status.ok())
+      return status;
+    if (Status status = driver.status(driver.streamSynchronize(stream), "cuStreamSynchronize"); !status.ok())
+      return status;
+    lastTime = (double)now();
+  }
+  last = origin;
+  return Status::success();
+}
+
+CudaLane::~CudaLane() {
+  const Driver &driver = device.driver();
+  if (device.pool->failed())
+    return;
+  for (Place &place : ring)
+    for (EventHandle event : {place.begin, place.end})
+      if (event)
+        (void)driver.eventDestroy(event);
+  if (origin)
+    (void)driver.eventDestroy(origin);
+  if (stream)
+    (void)driver.streamDestroy(stream);
+}
+
+Address CudaLane::statusWord(uint32_t number) const {
+  return reinterpret_cast<Address>(words + kFirstStatus + (uint64_t)(number & (ring.size() - 1)) * callsPerPlace);
+}
+
+std::string CudaLane::name(const TaskCall &call) const {
+  return format("step %u: %s: GPU %u (%s)", call.iteration, opText(device.program.table(), call.task->index).c_str(),
+                device.index, device.pool->members()[device.index].name.c_str());
+}
+
+//===----------------------------------------------------------------------===//
+// Submitting
+//===----------------------------------------------------------------------===//
+
+void CudaLane::submit(const TaskCall &call) {
+  uint32_t number = tail.load(std::memory_order_relaxed);
+  for (uint32_t first; number - (first = head.load(std::memory_order_acquire)) >= ring.size() - 1;)
+    head.wait(first, std::memory_order_acquire);
+  Place &place = ring[number & (ring.size() - 1)];
+  place.call = call;
+  place.timed = place.ran = false;
+  if (!device.pool->failed())
+    if (Status status = issue(place, number); !status.ok())
+      device.pool->fail(call.iteration, Status(status.code(), name(call) + ": " + status.message()));
+  tail.store(number + 1, std::memory_order_release);
+  device.wake();
+}
+
+Status CudaLane::wait(const Task &task, uint32_t iteration) {
+  const Driver &driver = device.driver();
+  for (const Task::Wait &wait : task.waits) {
+    if (iteration < wait.distance)
+      continue;
+    uint32_t value = iteration - wait.distance + 1;
+    if (wait.event->reached(value))
+      continue;
+    Result result = Success;
+    if (void *native = wait.event->native(value))
+      result = driver.streamWaitEvent(stream, static_cast<EventHandle>(native), 0);
+    else
+      result = driver.streamWaitValue(stream, reinterpret_cast<Address>(wait.event->word(value)), value, kWaitUntilReached);
+    if (result != Success)
+      return deviceError("waiting for " + opText(device.program.table(), wait.index) + ": " + driver.text(result));
+  }
+  return Status::success();
+}
+
+Status CudaLane::perform(const TaskCall &call, uint32_t number) {
+  const Driver &driver = device.driver();
+  const Task &task = *call.task;
+  auto argument = [&](int i) { return reinterpret_cast<Address>(call.arguments[i]); };
+  switch (task.kind) {
+  case TaskKind::Copy:
+    if (task.bytes == 0)
+      return Status::success();
+    return driver.status(driver.memcpyAsync(argument(1), argument(0), task.bytes, stream),
+                         "a copy of " + formatBytes(task.bytes));
+  case TaskKind::Zero:
+    if (task.bytes == 0)
+      return Status::success();
+    return driver.status(driver.memsetAsync(argument(0), 0, task.bytes, stream), "zeroing " + formatBytes(task.bytes));
+  case TaskKind::Launch:
+    return device.executable->launch(task.entry, call.arguments, statusWord(number), stream);
+  case TaskKind::Host:
+    break;
+  }
+  return internalError("an operation of the host on a lane of a GPU");
+}
+
+Status CudaLane::issue(Place &place, uint32_t number) {
+  const Driver &driver = device.driver();
+  const TaskCall &call = place.call;
+  if (Status status = device.makeCurrent(); !status.ok())
+    return status;
+  if (Status status = wait(*call.task, call.iteration); !status.ok())
+    return status;
+  if (device.options.delays.microseconds != 0) {
+    random = mix(random);
+    // Half of the tasks go at once, so that some lanes get far ahead of others.
+    if (!(random & 1))
+      if (Status status = device.executable->delay(1000 * ((random >> 1) % (device.options.delays.microseconds + 1)), stream);
+          !status.ok())
+        return status;
+  }
+  if (Status status = driver.status(driver.eventRecord(place.begin, stream), "cuEventRecord"); !status.ok())
+    return status;
+  if (!device.options.stop || call.iteration < device.options.stop->load(std::memory_order_acquire)) {
+    if (Status status = perform(call, number); !status.ok())
+      return status;
+    place.ran = true;
+  }
+  if (Status status = driver.status(driver.eventRecord(place.end, stream), "cuEventRecord"); !status.ok())
+    return status;
+  if (Status status = driver.status(driver.streamWriteValue(stream, reinterpret_cast<Address>(words), number + 1, 0),
+                                    "cuStreamWriteValue32");
+      !status.ok())
+    return status;
+  place.timed = true;
+  call.task->done->setNative(call.iteration + 1, place.end);
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Completing
+//===----------------------------------------------------------------------===//
+
+void CudaLane::finish(Place &place, uint32_t number) {
+  const TaskCall call = place.call;
+  const Task &task = *call.task;
+  if (device.pool->failed()) {
+    device.pool->lose(call.iteration);
+  } else {
+    const Driver &driver = device.driver();
+    float gap = 0, length = 0;
+    Result result = driver.eventElapsedTime(&gap, last, place.begin);
+    if (result == Success)
+      result = driver.eventElapsedTime(&length, place.begin, place.end);
+    if (result != Success)
+      device.pool->fail(call.iteration, deviceError(name(call) + ": cuEventElapsedTime: " + driver.text(result)));
+    double begin = lastTime + 1e6 * (double)gap, end = begin + 1e6 * (double)length;
+    last = place.end;
+    lastTime = end;
+    busyTime.fetch_add((int64_t)(end - begin), std::memory_order_relaxed);
+    if (call.span)
+      *call.span = {(int64_t)begin, (int64_t)end};
+    if (place.ran && task.kind == TaskKind::Copy)
+      copiedBytes.fetch_add(task.bytes, std::memory_order_relaxed);
+    if (place.ran && task.kind == TaskKind::Launch) {
+      auto *status = reinterpret_cast<uint32_t *>(statusWord(number));
+      for (uint32_t c = 0, bad = 0; c < device.executable->calls(task.entry); ++c) {
+        if (!std::atomic_ref<uint32_t>(status[c]).exchange(0, std::memory_order_relaxed))
+          continue;
+        if (task.failed && bad++ == 0)
+          task.failed(task.failedContext, call, c);
+      }
+    }
+  }
+  currentTask.store(-1, std::memory_order_relaxed);
+  awaited.store(-1, std::memory_order_relaxed);
+  // Whoever waits for the signal may end the task's life: it is not read again.
+  auto *completed = task.completed;
+  void *context = task.completedContext;
+  task.done->signal(call.iteration + 1);
+  if (completed)
+    completed(context, call.iteration);
+}
+
+bool CudaLane::advance() {
+  bool moved = false;
+  for (uint32_t number = head.load(std::memory_order_relaxed); number != tail.load(std::memory_order_acquire); ++number) {
+    Place &place = ring[number & (ring.size() - 1)];
+    uint32_t done = std::atomic_ref<uint32_t>(*words).load(std::memory_order_acquire);
+    if ((int32_t)(done - (number + 1)) < 0 && !device.pool->failed())
+      break;
+    finish(place, number);
+    head.store(number + 1, std::memory_order_release);
+    head.notify_one();
+    moved = true;
+  }
+  return moved;
+}
+
+void CudaLane::check() {
+  if (!pending() || device.pool->failed())
+    return;
+  Result result = device.driver().streamQuery(stream);
+  if (result == Success || result == NotReady)
+    return;
+  const TaskCall &call = ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
+  // What the GPU does wrong it says late, and of everything: only a task whose waits hold can have done it.
+  bool runs = std::all_of(call.task->waits.begin(), call.task->waits.end(), [&](const Task::Wait &wait) {
+    return call.iteration < wait.distance || wait.event->reached(call.iteration - wait.distance + 1);
+  });
+  if (!runs)
+    return;
+  device.pool->fail(call.iteration, deviceError(name(call) + ": " + device.driver().text(result)));
+}
+
+void CudaLane::observe() {
+  if (!pending())
+    return;
+  const TaskCall &call = ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
+  int64_t waits = -1;
+  for (const Task::Wait &wait : call.task->waits) {
+    if (call.iteration < wait.distance || wait.event->reached(call.iteration - wait.distance + 1))
+      continue;
+    awaitedValue.store(call.iteration - wait.distance + 1, std::memory_order_relaxed);
+    waits = wait.index;
+    break;
+  }
+  currentIteration.store(call.iteration, std::memory_order_relaxed);
+  awaited.store(waits, std::memory_order_relaxed);
+  currentTask.store(call.task->index, std::memory_order_relaxed);
+}
+
+LaneState CudaLane::state() const {
+  LaneState state;
+  state.task = currentTask.load(std::memory_order_relaxed);
+  state.iteration = currentIteration.load(std::memory_order_relaxed);
+  state.waitingFor = awaited.load(std::memory_order_relaxed);
+  state.waitingValue = awaitedValue.load(std::memory_order_relaxed);
+  return state;
+}

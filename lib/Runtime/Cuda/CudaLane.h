@@ -1,0 +1,77 @@
+//===- CudaLane.h - A lane that is a stream ---------------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whoever submits puts the task on the stream at once, behind its waits: for another stream's task an event of CUDA's, for the
+// host's a word in pinned memory that the stream watches. Nobody blocks. The device's own thread looks for words that streams
+// write when a task is done, and tells the host.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
+#define RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
+
+#include "CudaExecutable.h"
+
+namespace rondo::runtime::cuda {
+
+class CudaDevice;
+
+class CudaLane final : public Lane {
+public:
+  explicit CudaLane(CudaDevice &device) : device(device) {}
+  ~CudaLane() override;
+  /// With the device's context current. `priority`: smaller is more urgent. `seed`: of delays.
+  Status open(uint32_t capacity, int priority, uint64_t seed);
+  void submit(const TaskCall &call) override;
+  LaneState state() const override;
+  int64_t busy() const override { return busyTime.load(std::memory_order_relaxed); }
+  uint64_t copied() const override { return copiedBytes.load(std::memory_order_relaxed); }
+
+  // The rest is for the device's thread.
+  bool pending() const { return head.load(std::memory_order_relaxed) != tail.load(std::memory_order_acquire); }
+  /// Tells the host of the tasks that are done. True: there was one.
+  bool advance();
+  /// Whether the stream still works; a failure fails the pool.
+  void check();
+  /// Remembers what the lane's head waits for.
+  void observe();
+
+private:
+  struct Place {
+    TaskCall call;
+    EventHandle begin = nullptr, end = nullptr;
+    bool timed = false; ///< Both events are recorded.
+    bool ran = false;   ///< Between them the task itself.
+  };
+  Status issue(Place &place, uint32_t number);
+  Status wait(const Task &task, uint32_t iteration);
+  Status perform(const TaskCall &call, uint32_t number);
+  void finish(Place &place, uint32_t number);
+  std::string name(const TaskCall &call) const;
+  Address statusWord(uint32_t number) const;
+
+  CudaDevice &device;
+  Stream stream = nullptr;
+  std::vector<Place> ring; ///< Its size is a power of two.
+  std::atomic<uint32_t> head{0}, tail{0};
+  /// Written by the stream: tasks done. Then, for each place, a word a call: 1 where an index is out of range.
+  uint32_t *words = nullptr;
+  uint32_t callsPerPlace = 0;
+  uint64_t random = 0;
+  EventHandle origin = nullptr; ///< Whose time is known, as `lastTime`; then the end of the task before.
+  EventHandle last = nullptr;
+  double lastTime = 0;          ///< ns, as now().
+  std::atomic<int64_t> busyTime{0};
+  std::atomic<uint64_t> copiedBytes{0};
+  std::atomic<int64_t> currentTask{-1}, awaited{-1};
+  std::atomic<uint32_t> currentIteration{0}, awaitedValue{0};
+};
+
+} // namespace rondo::runtime::cuda
+
+#endif // RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
