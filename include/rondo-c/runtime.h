@@ -1,4 +1,5 @@
-/*===- rondo-c/runtime.h - The runtime's C interface ---------------*- C -*-===*\
+/*===- rondo-c/runtime.h - The runtime's C interface ---------------*- C
+-*-===*\
 |*                                                                            *|
 |* Part of the Rondo project, under the Apache License v2.0 with LLVM         *|
 |* Exceptions. See LICENSE for license information.                           *|
@@ -51,7 +52,7 @@ typedef struct rondo_session rondo_session;
 /* Also the exit codes of the tools. */
 typedef enum rondo_code {
   RONDO_OK = 0,
-  RONDO_USER_ERROR = 1,     /* a file, an input or a weight cannot be used */
+  RONDO_USER_ERROR = 1, /* a file, an input or a weight cannot be used */
   RONDO_BAD_OPTION = 2,
   RONDO_DEVICE_ERROR = 4,
   RONDO_INTERNAL_ERROR = 70
@@ -84,17 +85,18 @@ typedef struct rondo_program_info {
   size_t size;
   const char *name, *source, *producer, *target;
   uint32_t devices, rotation, rounds;
-  uint32_t micro_batches;          /* of one round */
+  uint32_t micro_batches; /* of one round */
   uint32_t staleness;
-  uint32_t inputs, parameters;     /* their numbers */
-  uint64_t device_bytes;           /* planned peak, each device */
+  uint32_t inputs, parameters; /* their numbers */
+  uint64_t device_bytes;       /* planned peak, each device */
   uint64_t pinned_bytes, host_bytes;
-  double predicted_step_ns;        /* steady state */
-  double predicted_first_ns;       /* the first step */
-  double predicted_bubble;         /* idle share of the compute lanes */
-  uint64_t predicted_uploaded, predicted_downloaded; /* bytes a step, all devices */
-  const char *plan;                /* in words */
-  double learning_rate;            /* 0: no optimizer */
+  double predicted_step_ns;  /* steady state */
+  double predicted_first_ns; /* the first step */
+  double predicted_bubble;   /* idle share of the compute lanes */
+  uint64_t predicted_uploaded,
+      predicted_downloaded; /* bytes a step, all devices */
+  const char *plan;         /* in words */
+  double learning_rate;     /* 0: no optimizer */
 } rondo_program_info;
 
 typedef struct rondo_input_info {
@@ -102,13 +104,13 @@ typedef struct rondo_input_info {
   const char *name;
   rondo_element_type type;
   uint32_t rank;
-  const int64_t *shape;            /* of one micro-batch; axis 0 counts samples */
+  const int64_t *shape; /* of one micro-batch; axis 0 counts samples */
 } rondo_input_info;
 
 typedef struct rondo_parameter_info {
   size_t size;
-  const char *name;                /* the ONNX initializer's */
-  const char *source;              /* the model's own, before export */
+  const char *name;   /* the ONNX initializer's */
+  const char *source; /* the model's own, before export */
   rondo_element_type type;
   uint32_t rank;
   const int64_t *shape;
@@ -116,88 +118,128 @@ typedef struct rondo_parameter_info {
   int trainable;
 } rondo_parameter_info;
 
-RONDO_EXPORT rondo_error *rondo_program_load(const char *path, rondo_program **program);
+RONDO_EXPORT rondo_error *rondo_program_load(const char *path,
+                                             rondo_program **program);
 /* Sessions of the program keep what they need of it. */
 RONDO_EXPORT void rondo_program_free(rondo_program *program);
-RONDO_EXPORT rondo_error *rondo_program_get_info(const rondo_program *program, rondo_program_info *info);
-RONDO_EXPORT rondo_error *rondo_program_get_input(const rondo_program *program, uint32_t index, rondo_input_info *info);
-RONDO_EXPORT rondo_error *rondo_program_get_parameter(const rondo_program *program, uint32_t index,
-                                                      rondo_parameter_info *info);
+RONDO_EXPORT rondo_error *rondo_program_get_info(const rondo_program *program,
+                                                 rondo_program_info *info);
+RONDO_EXPORT rondo_error *rondo_program_get_input(const rondo_program *program,
+                                                  uint32_t index,
+                                                  rondo_input_info *info);
+RONDO_EXPORT rondo_error *
+rondo_program_get_parameter(const rondo_program *program, uint32_t index,
+                            rondo_parameter_info *info);
 
 /* ---- Sessions ----------------------------------------------------------- */
 
 typedef struct rondo_session_options {
   size_t size;
-  const char *device;              /* "host:4"; NULL: host, as many as the program wants */
-  uint32_t host_threads;           /* share the optimizer's work; 0: as many as there are cores */
-  const char *weights;             /* FILE.safetensors, INDEX.json, a directory, random:SEED; NULL: what the program names */
-  const char *weights_prefix;      /* before every name in those files; may be NULL */
-  int trace;                       /* remember when each operation ran */
-  double watchdog_seconds;         /* fail after so long without progress; 0: never */
-  uint64_t delay_seed;             /* debugging: random pauses of up to delay_us in every lane */
+  const char *device; /* "host:4"; NULL: host, as many as the program wants */
+  uint32_t host_threads; /* share the optimizer's work; 0: as many as there are
+                            cores */
+  const char *weights;   /* FILE.safetensors, INDEX.json, a directory,
+                            random:SEED; NULL: what the program names */
+  const char
+      *weights_prefix;     /* before every name in those files; may be NULL */
+  int trace;               /* remember when each operation ran */
+  double watchdog_seconds; /* fail after so long without progress; 0: never */
+  uint64_t
+      delay_seed; /* debugging: random pauses of up to delay_us in every lane */
   uint32_t delay_us;
 } rondo_session_options;
 
-RONDO_EXPORT rondo_error *rondo_session_open(const rondo_program *program, const rondo_session_options *options,
-                                             rondo_session **session);
+RONDO_EXPORT rondo_error *
+rondo_session_open(const rondo_program *program,
+                   const rondo_session_options *options,
+                   rondo_session **session);
 /* Waits for the steps in flight. */
 RONDO_EXPORT void rondo_session_close(rondo_session *session);
 
 /* A .npy file that holds samples along axis 0; it is memory-mapped. */
-RONDO_EXPORT rondo_error *rondo_session_set_input_file(rondo_session *session, const char *name, const char *path);
-/* `data` stays alive and unchanged until it is replaced or the session closed. Samples are taken from its beginning on, by
-   the next step that starts. */
-RONDO_EXPORT rondo_error *rondo_session_set_input(rondo_session *session, const char *name, rondo_element_type type,
-                                                  uint32_t rank, const int64_t *shape, const void *data);
-/* Before the first step: how often samples are visited, and whether each time in another order drawn from `seed`. */
-RONDO_EXPORT rondo_error *rondo_session_set_order(rondo_session *session, int shuffle, uint64_t seed, uint32_t epochs);
-/* "constant", "linear,warmup=10", "cosine,warmup=100,min=1e-5" over `total_steps`. */
-RONDO_EXPORT rondo_error *rondo_session_set_learning_rate(rondo_session *session, const char *schedule,
-                                                          uint64_t total_steps);
-/* Steps that the inputs still hold samples for, and steps of one visit. Either may be NULL. */
-RONDO_EXPORT rondo_error *rondo_session_get_steps(rondo_session *session, uint64_t *available, uint64_t *per_epoch);
+RONDO_EXPORT rondo_error *rondo_session_set_input_file(rondo_session *session,
+                                                       const char *name,
+                                                       const char *path);
+/* `data` stays alive and unchanged until it is replaced or the session closed.
+   Samples are taken from its beginning on, by the next step that starts. */
+RONDO_EXPORT rondo_error *
+rondo_session_set_input(rondo_session *session, const char *name,
+                        rondo_element_type type, uint32_t rank,
+                        const int64_t *shape, const void *data);
+/* Before the first step: how often samples are visited, and whether each time
+ * in another order drawn from `seed`. */
+RONDO_EXPORT rondo_error *rondo_session_set_order(rondo_session *session,
+                                                  int shuffle, uint64_t seed,
+                                                  uint32_t epochs);
+/* "constant", "linear,warmup=10", "cosine,warmup=100,min=1e-5" over
+ * `total_steps`. */
+RONDO_EXPORT rondo_error *
+rondo_session_set_learning_rate(rondo_session *session, const char *schedule,
+                                uint64_t total_steps);
+/* Steps that the inputs still hold samples for, and steps of one visit. Either
+ * may be NULL. */
+RONDO_EXPORT rondo_error *rondo_session_get_steps(rondo_session *session,
+                                                  uint64_t *available,
+                                                  uint64_t *per_epoch);
 
-/* Lets `steps` more steps run and returns at once. Steps are numbered from 0. With `keep_gradients`, those of the last of them
-   can be read and saved. */
-RONDO_EXPORT rondo_error *rondo_session_start(rondo_session *session, uint64_t steps, int keep_gradients);
+/* Lets `steps` more steps run and returns at once. Steps are numbered from 0.
+   With `keep_gradients`, those of the last of them can be read and saved. */
+RONDO_EXPORT rondo_error *
+rondo_session_start(rondo_session *session, uint64_t steps, int keep_gradients);
 /* Waits until the step's loss is known; its update may still run. */
-RONDO_EXPORT rondo_error *rondo_session_wait_loss(rondo_session *session, uint64_t step, double *loss);
+RONDO_EXPORT rondo_error *rondo_session_wait_loss(rondo_session *session,
+                                                  uint64_t step, double *loss);
 
 typedef struct rondo_step_info {
   size_t size;
   uint64_t step;
   double loss;
-  double gradient_norm;            /* before clipping; negative: the program computes none */
+  double
+      gradient_norm; /* before clipping; negative: the program computes none */
   double learning_rate;
-  int64_t end_ns;                  /* when it was done, since an arbitrary start */
+  int64_t end_ns; /* when it was done, since an arbitrary start */
 } rondo_step_info;
 
 /* Waits until all of the step is done. */
-RONDO_EXPORT rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step, rondo_step_info *info);
+RONDO_EXPORT rondo_error *rondo_session_wait_step(rondo_session *session,
+                                                  uint64_t step,
+                                                  rondo_step_info *info);
 /* start, and wait for every loss. */
-RONDO_EXPORT rondo_error *rondo_session_step(rondo_session *session, uint64_t steps, double *losses);
+RONDO_EXPORT rondo_error *rondo_session_step(rondo_session *session,
+                                             uint64_t steps, double *losses);
 /* Waits for everything started. */
 RONDO_EXPORT rondo_error *rondo_session_synchronize(rondo_session *session);
 
 /* ---- State -------------------------------------------------------------- */
 
 typedef enum rondo_quantity {
-  RONDO_VALUE = 0,                 /* f32 master; of a frozen parameter what is uploaded, widened */
-  RONDO_GRADIENT = 1,              /* before clipping; see keep_gradients */
+  RONDO_VALUE =
+      0, /* f32 master; of a frozen parameter what is uploaded, widened */
+  RONDO_GRADIENT = 1, /* before clipping; see keep_gradients */
   RONDO_FIRST_MOMENT = 2,
   RONDO_SECOND_MOMENT = 3
 } rondo_quantity;
 
-typedef enum rondo_names { RONDO_ONNX_NAMES = 0, RONDO_SOURCE_NAMES = 1 } rondo_names;
+typedef enum rondo_names {
+  RONDO_ONNX_NAMES = 0,
+  RONDO_SOURCE_NAMES = 1
+} rondo_names;
 
 /* By ONNX or source name; `elements` f32 in the ONNX initializer's layout. */
-RONDO_EXPORT rondo_error *rondo_session_read_parameter(rondo_session *session, const char *name, rondo_quantity quantity,
-                                                       float *values, uint64_t elements);
-RONDO_EXPORT rondo_error *rondo_session_write_parameter(rondo_session *session, const char *name,
-                                                        rondo_quantity quantity, const float *values,
+RONDO_EXPORT rondo_error *rondo_session_read_parameter(rondo_session *session,
+                                                       const char *name,
+                                                       rondo_quantity quantity,
+                                                       float *values,
+                                                       uint64_t elements);
+RONDO_EXPORT rondo_error *rondo_session_write_parameter(rondo_session *session,
+                                                        const char *name,
+                                                        rondo_quantity quantity,
+                                                        const float *values,
                                                         uint64_t elements);
 /* A safetensors file, written beside `path` and renamed. */
-RONDO_EXPORT rondo_error *rondo_session_save(rondo_session *session, const char *path, rondo_quantity quantity,
+RONDO_EXPORT rondo_error *rondo_session_save(rondo_session *session,
+                                             const char *path,
+                                             rondo_quantity quantity,
                                              rondo_names names);
 
 /* ---- What happened ------------------------------------------------------ */
@@ -205,18 +247,18 @@ RONDO_EXPORT rondo_error *rondo_session_save(rondo_session *session, const char 
 typedef struct rondo_session_report {
   size_t size;
   uint64_t steps;
-  double seconds;                  /* from the first step's begin to the last one's end */
-  double step_seconds;             /* between the ends of two steps */
+  double seconds;      /* from the first step's begin to the last one's end */
+  double step_seconds; /* between the ends of two steps */
   uint64_t uploaded, downloaded, peer; /* bytes, all steps and devices */
   uint64_t samples_per_step;
-  uint64_t tokens_per_step;        /* 0: there is no integer input of rank 2 */
+  uint64_t tokens_per_step; /* 0: there is no integer input of rank 2 */
   uint32_t lanes;
   uint32_t devices;
 } rondo_session_report;
 
 typedef struct rondo_lane_info {
   size_t size;
-  const char *name;                /* valid until the next call for this session */
+  const char *name; /* valid until the next call for this session */
   double busy_seconds;
   uint64_t copied_bytes;
 } rondo_lane_info;
@@ -224,23 +266,33 @@ typedef struct rondo_lane_info {
 /* Memory of one device, in bytes. */
 typedef struct rondo_device_info {
   size_t size;
-  const char *name;                /* "NVIDIA H200"; valid until the next call for this session */
-  uint64_t arena;                  /* what was planned, and is taken exactly */
-  uint64_t workspace;              /* of libraries, beside the arena */
-  uint64_t other;                  /* code and the driver's own, as far as opening the device took it */
-  uint64_t total;                  /* the device has */
+  const char
+      *name; /* "NVIDIA H200"; valid until the next call for this session */
+  uint64_t arena;     /* what was planned, and is taken exactly */
+  uint64_t workspace; /* of libraries, beside the arena */
+  uint64_t other;     /* code and the driver's own, as far as opening the device
+                         took it */
+  uint64_t total;     /* the device has */
 } rondo_device_info;
 
-RONDO_EXPORT rondo_error *rondo_session_get_report(rondo_session *session, rondo_session_report *report);
-RONDO_EXPORT rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index, rondo_lane_info *info);
-RONDO_EXPORT rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index, rondo_device_info *info);
-/* Measured times in Chrome's trace format; the session was opened with `trace`. */
-RONDO_EXPORT rondo_error *rondo_session_write_trace(rondo_session *session, const char *path);
+RONDO_EXPORT rondo_error *
+rondo_session_get_report(rondo_session *session, rondo_session_report *report);
+RONDO_EXPORT rondo_error *rondo_session_get_lane(rondo_session *session,
+                                                 uint32_t index,
+                                                 rondo_lane_info *info);
+RONDO_EXPORT rondo_error *rondo_session_get_device(rondo_session *session,
+                                                   uint32_t index,
+                                                   rondo_device_info *info);
+/* Measured times in Chrome's trace format; the session was opened with `trace`.
+ */
+RONDO_EXPORT rondo_error *rondo_session_write_trace(rondo_session *session,
+                                                    const char *path);
 
 #ifdef __cplusplus
 } /* extern "C" */
 
-template <typename T> T rondo_c_init() {
+template <typename T>
+T rondo_c_init() {
   T value{};
   value.size = sizeof(T);
   return value;

@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace rondo;
 
 /// Passes on launch lists, under `manager`.
-static void addFunctionPasses(OpPassManager &manager, const conversion::KernelOptions &options) {
+static void addFunctionPasses(OpPassManager &manager,
+                              const conversion::KernelOptions &options) {
   manager.addPass(kern::createKernPlanScratch());
   kern::KernEstimateCostOptions cost;
   cost.flopsPerNs = options.flopsPerNs;
@@ -28,7 +29,8 @@ static void addFunctionPasses(OpPassManager &manager, const conversion::KernelOp
   manager.addPass(kern::createKernVerifyScratch());
 }
 
-void conversion::buildKernelsPipeline(OpPassManager &manager, const KernelOptions &options) {
+void conversion::buildKernelsPipeline(OpPassManager &manager,
+                                      const KernelOptions &options) {
   ConvertNNToKernOptions convert;
   convert.scoreBytes = options.scoreBytes;
   manager.addPass(createConvertNNToKern(convert));
@@ -37,6 +39,7 @@ void conversion::buildKernelsPipeline(OpPassManager &manager, const KernelOption
 }
 
 void conversion::registerKernelsPipeline() {
-  PassPipelineRegistration<>("rondo-kernels-pipeline", "phase kernels: entries as launch lists",
-                             [](OpPassManager &manager) { buildKernelsPipeline(manager); });
+  PassPipelineRegistration<>(
+      "rondo-kernels-pipeline", "phase kernels: entries as launch lists",
+      [](OpPassManager &manager) { buildKernelsPipeline(manager); });
 }

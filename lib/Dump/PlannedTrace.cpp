@@ -1,4 +1,5 @@
-//===- PlannedTrace.cpp - The predicted timeline ---------------------------===//
+//===- PlannedTrace.cpp - The predicted timeline
+//---------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +15,8 @@
 
 using namespace rondo;
 
-runtime::Status dump::writePlannedTrace(const runtime::Program &program, const std::string &path) {
+runtime::Status dump::writePlannedTrace(const runtime::Program &program,
+                                        const std::string &path) {
   std::FILE *file = std::fopen(path.c_str(), "w");
   if (!file)
     return runtime::userError(path + ": " + std::strerror(errno));
@@ -22,11 +24,13 @@ runtime::Status dump::writePlannedTrace(const runtime::Program &program, const s
   runtime::TraceWriter writer(file, table);
   for (uint32_t i = 0; i < runtime::sizeOf(table.ops()); ++i) {
     const program::Op &op = *table.ops()->Get(i);
-    writer.add(i, 0, op.device() < 0 ? 0 : (uint32_t)op.device(), op.start(), op.duration());
+    writer.add(i, 0, op.device() < 0 ? 0 : (uint32_t)op.device(), op.start(),
+               op.duration());
   }
   writer.finish();
   bool bad = std::ferror(file) != 0;
   if (std::fclose(file) != 0 || bad)
-    return runtime::userError(path + ": cannot be written: " + std::strerror(errno));
+    return runtime::userError(path +
+                              ": cannot be written: " + std::strerror(errno));
   return runtime::Status::success();
 }

@@ -1,4 +1,5 @@
-//===- PrintProgram.cpp - A program as text ---------------------------------------===//
+//===- PrintProgram.cpp - A program as text
+//---------------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "nlohmann/json.hpp"
 #include "rondo/Dump/Dump.h"
 #include "rondo/Runtime/ProgramFormat.h"
-#include "nlohmann/json.hpp"
 #include <iomanip>
 #include <ostream>
 
@@ -28,7 +29,8 @@ std::ostream &operator<<(std::ostream &out, Bytes size) {
   while (value >= 1024 && unit < 4)
     value /= 1024, ++unit;
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+  std::snprintf(buffer, sizeof buffer, unit ? "%.2f %s" : "%.0f %s", value,
+                units[unit]);
   return out << buffer;
 }
 
@@ -48,37 +50,56 @@ template <typename Vector>
 class Elements {
 public:
   explicit Elements(const Vector *vector) : vector(vector) {}
-  auto begin() const { return vector ? vector->begin() : typename Vector::const_iterator(nullptr, 0); }
-  auto end() const { return vector ? vector->end() : typename Vector::const_iterator(nullptr, 0); }
+  auto begin() const {
+    return vector ? vector->begin()
+                  : typename Vector::const_iterator(nullptr, 0);
+  }
+  auto end() const {
+    return vector ? vector->end() : typename Vector::const_iterator(nullptr, 0);
+  }
 
 private:
   const Vector *vector;
 };
 template <typename T>
-static Elements<flatbuffers::Vector<T>> orEmpty(const flatbuffers::Vector<T> *vector) {
+static Elements<flatbuffers::Vector<T>>
+orEmpty(const flatbuffers::Vector<T> *vector) {
   return Elements<flatbuffers::Vector<T>>(vector);
 }
 
 void dump::printPlan(const runtime::Program &loaded, std::ostream &out) {
   const Program &table = loaded.table();
   out << text(table.plan()) << "\n";
-  out << "memory: " << Bytes{(double)table.device_bytes()} << " on each of " << table.devices() << " devices, " << Bytes{(double)table.pinned_bytes()}
-      << " pinned, " << Bytes{(double)table.host_bytes()} << " of other host memory\n";
+  out << "memory: " << Bytes{(double)table.device_bytes()} << " on each of "
+      << table.devices() << " devices, " << Bytes{(double)table.pinned_bytes()}
+      << " pinned, " << Bytes{(double)table.host_bytes()}
+      << " of other host memory\n";
   if (const Prediction *prediction = table.prediction())
-    out << "predicted: a step takes " << Milliseconds{prediction->iteration_ns()} << " (the first " << Milliseconds{prediction->first_ns()} << "), devices idle "
-        << std::fixed << std::setprecision(1) << 100 * prediction->bubble() << " %, " << Bytes{(double)prediction->uploaded()} << " up and "
+    out << "predicted: a step takes "
+        << Milliseconds{prediction->iteration_ns()} << " (the first "
+        << Milliseconds{prediction->first_ns()} << "), devices idle "
+        << std::fixed << std::setprecision(1) << 100 * prediction->bubble()
+        << " %, " << Bytes{(double)prediction->uploaded()} << " up and "
         << Bytes{(double)prediction->downloaded()} << " down a step\n";
 }
 
 void dump::printPlanJson(const runtime::Program &loaded, std::ostream &out) {
   const Program &table = loaded.table();
-  nlohmann::ordered_json plan = {
-      {"plan", text(table.plan())},         {"devices", table.devices()},           {"rounds", table.rounds()},
-      {"micro_batches", table.micro_batches()}, {"staleness", table.staleness()},   {"rotation", table.rotation()},
-      {"device_bytes", table.device_bytes()},   {"pinned_bytes", table.pinned_bytes()}, {"host_bytes", table.host_bytes()}};
+  nlohmann::ordered_json plan = {{"plan", text(table.plan())},
+                                 {"devices", table.devices()},
+                                 {"rounds", table.rounds()},
+                                 {"micro_batches", table.micro_batches()},
+                                 {"staleness", table.staleness()},
+                                 {"rotation", table.rotation()},
+                                 {"device_bytes", table.device_bytes()},
+                                 {"pinned_bytes", table.pinned_bytes()},
+                                 {"host_bytes", table.host_bytes()}};
   if (const Prediction *prediction = table.prediction())
-    plan["predicted"] = {{"step_ns", prediction->iteration_ns()}, {"first_step_ns", prediction->first_ns()}, {"bubble", prediction->bubble()},
-                         {"uploaded_bytes", prediction->uploaded()}, {"downloaded_bytes", prediction->downloaded()}};
+    plan["predicted"] = {{"step_ns", prediction->iteration_ns()},
+                         {"first_step_ns", prediction->first_ns()},
+                         {"bubble", prediction->bubble()},
+                         {"uploaded_bytes", prediction->uploaded()},
+                         {"downloaded_bytes", prediction->downloaded()}};
   out << plan.dump(2) << "\n";
 }
 
@@ -94,8 +115,10 @@ static void printOperand(const Operand &operand, std::ostream &out) {
   out << " (" << operand.bytes() << " B)";
 }
 
-static void printOp(uint32_t number, const Op &op, const Program &table, std::ostream &out) {
-  out << "  %" << number << " " << EnumNameOpKind(op.kind()) << " \"" << text(op.name()) << "\" " << EnumNameLane(op.lane());
+static void printOp(uint32_t number, const Op &op, const Program &table,
+                    std::ostream &out) {
+  out << "  %" << number << " " << EnumNameOpKind(op.kind()) << " \""
+      << text(op.name()) << "\" " << EnumNameLane(op.lane());
   if (op.device() >= 0)
     out << " device " << op.device();
   if (op.entry() >= 0)
@@ -112,7 +135,8 @@ static void printOp(uint32_t number, const Op &op, const Program &table, std::os
         out << "@-" << wait->distance();
     }
   }
-  out << " at " << Milliseconds{op.start()} << " for " << Milliseconds{op.duration()} << "\n";
+  out << " at " << Milliseconds{op.start()} << " for "
+      << Milliseconds{op.duration()} << "\n";
 }
 
 static void printCall(const Call &call, std::ostream &out) {
@@ -120,8 +144,11 @@ static void printCall(const Call &call, std::ostream &out) {
   if (call.kind() == CallKind::Kernel)
     out << " " << text(call.symbol()) << " [0, " << call.extent() << ")";
   if (const Gemm *gemm = call.gemm())
-    out << " " << gemm->m() << "x" << gemm->n() << "x" << gemm->k() << (gemm->batch() > 1 ? " batch " + std::to_string(gemm->batch()) : "")
-        << (gemm->transpose_a() ? " A^T" : "") << (gemm->transpose_b() ? " B^T" : "") << (gemm->accumulate() ? " accumulate" : "");
+    out << " " << gemm->m() << "x" << gemm->n() << "x" << gemm->k()
+        << (gemm->batch() > 1 ? " batch " + std::to_string(gemm->batch()) : "")
+        << (gemm->transpose_a() ? " A^T" : "")
+        << (gemm->transpose_b() ? " B^T" : "")
+        << (gemm->accumulate() ? " accumulate" : "");
   if (call.addresses())
     for (const Address *address : *call.addresses()) {
       out << " $" << address->argument();
@@ -144,34 +171,51 @@ static void printCall(const Call &call, std::ostream &out) {
 
 void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
   const Program &table = loaded.table();
-  out << "program " << text(table.name()) << " of " << text(table.source()) << ", made by " << text(table.producer()) << " for " << text(table.target()) << "\n";
-  out << table.devices() << " devices, " << table.rounds() << " rounds of " << table.micro_batches() << " micro-batches, staleness " << table.staleness() << ", rotation "
-      << table.rotation() << ", period " << table.period() << "\n";
+  out << "program " << text(table.name()) << " of " << text(table.source())
+      << ", made by " << text(table.producer()) << " for "
+      << text(table.target()) << "\n";
+  out << table.devices() << " devices, " << table.rounds() << " rounds of "
+      << table.micro_batches() << " micro-batches, staleness "
+      << table.staleness() << ", rotation " << table.rotation() << ", period "
+      << table.period() << "\n";
   printPlan(loaded, out);
   out << "\ninputs (one micro-batch)\n";
   for (const Input *input : orEmpty(table.inputs()))
-    out << "  " << text(input->name()) << " " << runtime::elementName(input->type()) << " " << runtime::shapeText(runtime::shapeOf(input->shape())) << "\n";
+    out << "  " << text(input->name()) << " "
+        << runtime::elementName(input->type()) << " "
+        << runtime::shapeText(runtime::shapeOf(input->shape())) << "\n";
   out << "\nparameters\n";
   for (const Parameter *parameter : orEmpty(table.parameters())) {
     out << "  " << text(parameter->name());
-    if (parameter->source() && text(parameter->source()) != text(parameter->name()))
-      out << " = " << text(parameter->source()) << (parameter->transposed() ? " transposed" : "");
-    out << " " << runtime::elementName(parameter->type()) << " " << runtime::shapeText(runtime::shapeOf(parameter->shape()))
-        << (parameter->trainable() ? " trained, weight decay " + std::to_string(parameter->weight_decay()) : std::string(" frozen")) << ", block " << parameter->block() << " + "
+    if (parameter->source() &&
+        text(parameter->source()) != text(parameter->name()))
+      out << " = " << text(parameter->source())
+          << (parameter->transposed() ? " transposed" : "");
+    out << " " << runtime::elementName(parameter->type()) << " "
+        << runtime::shapeText(runtime::shapeOf(parameter->shape()))
+        << (parameter->trainable()
+                ? " trained, weight decay " +
+                      std::to_string(parameter->weight_decay())
+                : std::string(" frozen"))
+        << ", block " << parameter->block() << " + "
         << parameter->member_offset() << "\n";
   }
   out << "\nbuffers\n";
   uint32_t number = 0;
   for (const Buffer *buffer : orEmpty(table.buffers())) {
-    out << "  #" << number++ << " \"" << text(buffer->name()) << "\" " << EnumNameSpace(buffer->space());
+    out << "  #" << number++ << " \"" << text(buffer->name()) << "\" "
+        << EnumNameSpace(buffer->space());
     if (buffer->device() >= 0)
       out << " " << buffer->device();
-    out << " [" << buffer->offset() << ", " << buffer->offset() + buffer->bytes() << ")\n";
+    out << " [" << buffer->offset() << ", "
+        << buffer->offset() + buffer->bytes() << ")\n";
   }
   out << "\nentries\n";
   for (const Entry *entry : orEmpty(table.entries())) {
-    out << "  " << text(entry->name()) << ": " << entry->arguments() << " arguments, scratch " << Bytes{(double)entry->scratch_bytes()} << ", " << entry->flops() << " flop, "
-        << Milliseconds{entry->time()} << "\n";
+    out << "  " << text(entry->name()) << ": " << entry->arguments()
+        << " arguments, scratch " << Bytes{(double)entry->scratch_bytes()}
+        << ", " << entry->flops() << " flop, " << Milliseconds{entry->time()}
+        << "\n";
     for (const Call *call : orEmpty(entry->calls()))
       printCall(*call, out);
   }
@@ -181,9 +225,11 @@ void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
     printOp(number++, *op, table, out);
 }
 
-runtime::Status dump::printPtx(const runtime::Program &loaded, std::ostream &out) {
+runtime::Status dump::printPtx(const runtime::Program &loaded,
+                               std::ostream &out) {
   if (!runtime::sizeOf(loaded.table().device_code()))
-    return runtime::userError("the program has no code for GPUs; compile it with --target=h200, or another GPU");
+    return runtime::userError("the program has no code for GPUs; compile it "
+                              "with --target=h200, or another GPU");
   for (const DeviceCode *code : *loaded.table().device_code()) {
     if (!code->ptx())
       continue;
@@ -195,12 +241,14 @@ runtime::Status dump::printPtx(const runtime::Program &loaded, std::ostream &out
   return runtime::Status::success();
 }
 
-void dump::printArithmetic(const runtime::Program &loaded, bool asText, std::ostream &out) {
+void dump::printArithmetic(const runtime::Program &loaded, bool asText,
+                           std::ostream &out) {
   std::string_view canonical = text(loaded.table().arithmetic());
   if (asText) {
     out << canonical;
     return;
   }
   XXH128_hash_t hash = XXH3_128bits(canonical.data(), canonical.size());
-  out << std::hex << std::setfill('0') << std::setw(16) << hash.high64 << std::setw(16) << hash.low64 << std::dec << "\n";
+  out << std::hex << std::setfill('0') << std::setw(16) << hash.high64
+      << std::setw(16) << hash.low64 << std::dec << "\n";
 }

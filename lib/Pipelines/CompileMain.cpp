@@ -7,16 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/CompileMain.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "rondo/Dump/Dump.h"
 #include "rondo/InitAll.h"
 #include "rondo/Pipelines/CompileOptions.h"
 #include "rondo/Pipelines/DiagnosticPrinter.h"
 #include "rondo/Pipelines/Phases.h"
 #include "rondo/Target/Program.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -27,8 +27,10 @@ using namespace mlir;
 
 namespace rondo {
 
-/// The module to start from: an imported model with its configuration, or IR that carries its own.
-static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options, MLIRContext *context) {
+/// The module to start from: an imported model with its configuration, or IR
+/// that carries its own.
+static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
+                                        MLIRContext *context) {
   if (options.first == 0 && !StringRef(options.input).ends_with(".mlir")) {
     OwningOpRef<ModuleOp> module = importModel(options.import, context);
     if (!module)
@@ -40,7 +42,8 @@ static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options, MLIRConte
     return module;
   }
   std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(options.input, &error);
+  std::unique_ptr<llvm::MemoryBuffer> buffer =
+      openInputFile(options.input, &error);
   if (!buffer) {
     emitError(UnknownLoc::get(context)) << error;
     return nullptr;
@@ -60,7 +63,8 @@ static LogicalResult writeOutput(StringRef path, StringRef bytes) {
   file->os() << bytes;
   file->os().flush();
   if (file->os().has_error()) {
-    llvm::errs() << "rondo-compile: " << path << ": " << file->os().error().message() << "\n";
+    llvm::errs() << "rondo-compile: " << path << ": "
+                 << file->os().error().message() << "\n";
     file->os().clear_error();
     return failure();
   }
@@ -69,11 +73,17 @@ static LogicalResult writeOutput(StringRef path, StringRef bytes) {
 }
 
 /// Reads back what was emitted: the reader's checks are the last verifier.
-static LogicalResult printReport(StringRef bytes, const CompileOptions &options) {
+static LogicalResult printReport(StringRef bytes,
+                                 const CompileOptions &options) {
   std::unique_ptr<runtime::Program> program;
-  std::vector<std::byte> copy((const std::byte *)bytes.data(), (const std::byte *)bytes.data() + bytes.size());
-  if (runtime::Status status = runtime::Program::fromBytes(copy, options.output, program); !status.ok()) {
-    llvm::errs() << "rondo-compile: internal error: the program does not pass the reader's checks: " << status.message() << "\n";
+  std::vector<std::byte> copy((const std::byte *)bytes.data(),
+                              (const std::byte *)bytes.data() + bytes.size());
+  if (runtime::Status status =
+          runtime::Program::fromBytes(copy, options.output, program);
+      !status.ok()) {
+    llvm::errs() << "rondo-compile: internal error: the program does not pass "
+                    "the reader's checks: "
+                 << status.message() << "\n";
     return failure();
   }
   if (options.report == ReportKind::None)
@@ -106,7 +116,10 @@ int compileMain(int argc, char **argv) {
   // Users are told the ONNX node, not shown Rondo's own IR.
   context.printOpOnDiagnostic(false);
   DiagnosticPrinter printer(&context, llvm::errs());
-  auto failed_ = [&] { return int(printer.sawInfeasible() ? ExitCode::Infeasible : ExitCode::UserError); };
+  auto failed_ = [&] {
+    return int(printer.sawInfeasible() ? ExitCode::Infeasible
+                                       : ExitCode::UserError);
+  };
 
   OwningOpRef<ModuleOp> module = loadModule(*options, &context);
   if (!module)
@@ -117,14 +130,16 @@ int compileMain(int argc, char **argv) {
   PassManager passes(&context);
   if (failed(applyPassManagerCLOptions(passes)))
     return int(ExitCode::BadFlags);
-  for (const Phase &phase : getPhases().slice(options->first + 1, options->last - options->first))
+  for (const Phase &phase :
+       getPhases().slice(options->first + 1, options->last - options->first))
     phase.addPasses(passes, *config);
   if (failed(passes.run(*module)))
     return failed_();
 
   std::string bytes;
   if (options->emitProgram) {
-    FailureOr<std::string> program = target::emitProgram(*module, options->output);
+    FailureOr<std::string> program =
+        target::emitProgram(*module, options->output);
     if (failed(program))
       return failed_();
     bytes = std::move(*program);
@@ -132,11 +147,14 @@ int compileMain(int argc, char **argv) {
       return int(ExitCode::Internal);
   } else {
     llvm::raw_string_ostream stream(bytes);
-    // Locations hold the ONNX nodes: without them a later phase could not name one.
-    module->print(stream, OpPrintingFlags().enableDebugInfo(/*enable=*/true, /*prettyForm=*/false));
+    // Locations hold the ONNX nodes: without them a later phase could not name
+    // one.
+    module->print(stream, OpPrintingFlags().enableDebugInfo(
+                              /*enable=*/true, /*prettyForm=*/false));
     stream << "\n";
   }
-  return int(failed(writeOutput(options->output, bytes)) ? ExitCode::UserError : ExitCode::Done);
+  return int(failed(writeOutput(options->output, bytes)) ? ExitCode::UserError
+                                                         : ExitCode::Done);
 }
 
 } // namespace rondo

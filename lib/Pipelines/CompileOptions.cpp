@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/CompileOptions.h"
-#include "rondo/Pipelines/Phases.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
+#include "rondo/Pipelines/Phases.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Path.h"
 
@@ -19,46 +19,128 @@ namespace cl = llvm::cl;
 
 namespace {
 
-/// The flags of docs/command-line.md. A struct, so that they exist only while a command line is parsed.
+/// The flags of docs/command-line.md. A struct, so that they exist only while a
+/// command line is parsed.
 struct Flags {
   cl::OptionCategory category{"Rondo options"};
 
-  cl::opt<std::string> input{cl::Positional, cl::desc("MODEL.onnx, or IR with --from (-: standard input)"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Output file (-: standard output); default: the model's name with .rondo, or - for IR"), cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> input{
+      cl::Positional,
+      cl::desc("MODEL.onnx, or IR with --from (-: standard input)"),
+      cl::Required, cl::cat(category)};
+  cl::opt<std::string> output{
+      "o",
+      cl::desc("Output file (-: standard output); default: the model's name "
+               "with .rondo, or - for IR"),
+      cl::value_desc("FILE"), cl::cat(category)};
 
   // The graph.
-  cl::opt<std::string> loss{"loss", cl::desc("The graph output that is the loss (default: the only scalar floating-point output)"), cl::value_desc("NAME"), cl::cat(category)};
-  cl::list<std::string> dimensions{"dim", cl::desc("Extent of a symbolic dimension of the inputs"), cl::value_desc("NAME=SIZE"), cl::cat(category)};
-  cl::list<std::string> trainable{"trainable", cl::desc("Train only parameters whose ONNX or source name matches"), cl::value_desc("REGEX"), cl::cat(category)};
-  cl::list<std::string> freeze{"freeze", cl::desc("Never train parameters whose name matches"), cl::value_desc("REGEX"), cl::cat(category)};
-  cl::opt<std::string> precision{"precision", cl::desc("Element types of the step (not supported yet: the graph's own are used)"), cl::value_desc("fp32|bf16|fp16"), cl::cat(category)};
+  cl::opt<std::string> loss{
+      "loss",
+      cl::desc("The graph output that is the loss (default: the only scalar "
+               "floating-point output)"),
+      cl::value_desc("NAME"), cl::cat(category)};
+  cl::list<std::string> dimensions{
+      "dim", cl::desc("Extent of a symbolic dimension of the inputs"),
+      cl::value_desc("NAME=SIZE"), cl::cat(category)};
+  cl::list<std::string> trainable{
+      "trainable",
+      cl::desc("Train only parameters whose ONNX or source name matches"),
+      cl::value_desc("REGEX"), cl::cat(category)};
+  cl::list<std::string> freeze{
+      "freeze", cl::desc("Never train parameters whose name matches"),
+      cl::value_desc("REGEX"), cl::cat(category)};
+  cl::opt<std::string> precision{
+      "precision",
+      cl::desc("Element types of the step (not supported yet: the graph's own "
+               "are used)"),
+      cl::value_desc("fp32|bf16|fp16"), cl::cat(category)};
 
   // The step.
-  cl::opt<int64_t> microBatches{"micro-batches", cl::desc("Micro-batches of one round"), cl::init(1), cl::cat(category)};
-  cl::opt<int64_t> rounds{"rounds", cl::desc("Rounds of a step"), cl::init(1), cl::cat(category)};
-  cl::opt<int64_t> staleness{"staleness", cl::desc("0: synchronous; 1: the optimizer overlaps the next step"), cl::value_desc("0|1"), cl::init(0), cl::cat(category)};
-  cl::opt<std::string> optimizer{"optimizer", cl::desc("adamw with lr, beta1, beta2, eps, weight-decay"), cl::value_desc("NAME,KEY=VALUE,..."), cl::init("adamw"), cl::cat(category)};
-  cl::list<std::string> groups{"param-group", cl::desc("Settings of parameters whose whole name matches; the first group counts"), cl::value_desc("REGEX,weight-decay=W|lr=L"), cl::cat(category)};
-  cl::opt<double> clip{"clip-grad-norm", cl::desc("Clip the gradient's 2-norm to this"), cl::init(0), cl::cat(category)};
-  cl::opt<std::string> reduction{"loss-reduction", cl::desc("micro-batch: micro-batches weigh equally; step: by their valid labels"), cl::value_desc("micro-batch|step"), cl::init("micro-batch"), cl::cat(category)};
-  cl::opt<std::string> recompute{"recompute", cl::desc("What backward recomputes (default: auto)"), cl::value_desc("auto|full|elementwise|none"), cl::init("auto"), cl::cat(category)};
+  cl::opt<int64_t> microBatches{"micro-batches",
+                                cl::desc("Micro-batches of one round"),
+                                cl::init(1), cl::cat(category)};
+  cl::opt<int64_t> rounds{"rounds", cl::desc("Rounds of a step"), cl::init(1),
+                          cl::cat(category)};
+  cl::opt<int64_t> staleness{
+      "staleness",
+      cl::desc("0: synchronous; 1: the optimizer overlaps the next step"),
+      cl::value_desc("0|1"), cl::init(0), cl::cat(category)};
+  cl::opt<std::string> optimizer{
+      "optimizer", cl::desc("adamw with lr, beta1, beta2, eps, weight-decay"),
+      cl::value_desc("NAME,KEY=VALUE,..."), cl::init("adamw"),
+      cl::cat(category)};
+  cl::list<std::string> groups{"param-group",
+                               cl::desc("Settings of parameters whose whole "
+                                        "name matches; the first group counts"),
+                               cl::value_desc("REGEX,weight-decay=W|lr=L"),
+                               cl::cat(category)};
+  cl::opt<double> clip{"clip-grad-norm",
+                       cl::desc("Clip the gradient's 2-norm to this"),
+                       cl::init(0), cl::cat(category)};
+  cl::opt<std::string> reduction{
+      "loss-reduction",
+      cl::desc("micro-batch: micro-batches weigh equally; step: by their valid "
+               "labels"),
+      cl::value_desc("micro-batch|step"), cl::init("micro-batch"),
+      cl::cat(category)};
+  cl::opt<std::string> recompute{
+      "recompute", cl::desc("What backward recomputes (default: auto)"),
+      cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
+      cl::cat(category)};
 
   // The machine.
-  cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"), cl::init(1), cl::cat(category)};
-  cl::opt<std::string> deviceMemory{"device-memory", cl::desc("Memory to use on each device (default: the target's)"), cl::value_desc("SIZE"), cl::cat(category)};
-  cl::opt<std::string> hostMemory{"host-memory", cl::desc("Memory to use on the host (default: the target's)"), cl::value_desc("SIZE"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("host, rtx4090, a800, h200, or a JSON file (planning alone for other than host)"), cl::value_desc("NAME|FILE.json"), cl::init("host"), cl::cat(category)};
-  cl::opt<std::string> hostCpu{"host-cpu", cl::desc("Processor that host code is for"), cl::value_desc("NAME"), cl::init("x86-64-v3"), cl::cat(category)};
-  cl::opt<bool> rotate{"rotate", cl::desc("Carry the round robin over from one iteration to the next"), cl::init(true), cl::cat(category)};
+  cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
+                           cl::init(1), cl::cat(category)};
+  cl::opt<std::string> deviceMemory{
+      "device-memory",
+      cl::desc("Memory to use on each device (default: the target's)"),
+      cl::value_desc("SIZE"), cl::cat(category)};
+  cl::opt<std::string> hostMemory{
+      "host-memory",
+      cl::desc("Memory to use on the host (default: the target's)"),
+      cl::value_desc("SIZE"), cl::cat(category)};
+  cl::opt<std::string> target{
+      "target",
+      cl::desc("host, rtx4090, a800, h200, or a JSON file (planning alone for "
+               "other than host)"),
+      cl::value_desc("NAME|FILE.json"), cl::init("host"), cl::cat(category)};
+  cl::opt<std::string> hostCpu{
+      "host-cpu", cl::desc("Processor that host code is for"),
+      cl::value_desc("NAME"), cl::init("x86-64-v3"), cl::cat(category)};
+  cl::opt<bool> rotate{
+      "rotate",
+      cl::desc("Carry the round robin over from one iteration to the next"),
+      cl::init(true), cl::cat(category)};
 
   // What comes out.
-  cl::opt<std::string> compileTo{"compile-to", cl::desc("Stop after a phase and print its IR"), cl::value_desc("PHASE"), cl::init("program"), cl::cat(category)};
-  cl::opt<std::string> from{"from", cl::desc("The input is IR as this phase left it; what was asked for then still holds"), cl::value_desc("PHASE"), cl::init("import"), cl::cat(category)};
-  cl::opt<std::string> emit{"emit", cl::desc("What to write (default: program after the last phase, else mlir)"), cl::value_desc("mlir|program"), cl::cat(category)};
+  cl::opt<std::string> compileTo{
+      "compile-to", cl::desc("Stop after a phase and print its IR"),
+      cl::value_desc("PHASE"), cl::init("program"), cl::cat(category)};
+  cl::opt<std::string> from{"from",
+                            cl::desc("The input is IR as this phase left it; "
+                                     "what was asked for then still holds"),
+                            cl::value_desc("PHASE"), cl::init("import"),
+                            cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit",
+      cl::desc(
+          "What to write (default: program after the last phase, else mlir)"),
+      cl::value_desc("mlir|program"), cl::cat(category)};
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
-    const cl::Option *all[] = {std::addressof(loss), std::addressof(dimensions), std::addressof(trainable), std::addressof(freeze), std::addressof(precision), std::addressof(microBatches), std::addressof(rounds), std::addressof(staleness), std::addressof(optimizer), std::addressof(groups), std::addressof(clip), std::addressof(reduction), std::addressof(recompute), std::addressof(devices), std::addressof(deviceMemory), std::addressof(hostMemory), std::addressof(target), std::addressof(hostCpu), std::addressof(rotate)};
+    const cl::Option *all[] = {
+        std::addressof(loss),         std::addressof(dimensions),
+        std::addressof(trainable),    std::addressof(freeze),
+        std::addressof(precision),    std::addressof(microBatches),
+        std::addressof(rounds),       std::addressof(staleness),
+        std::addressof(optimizer),    std::addressof(groups),
+        std::addressof(clip),         std::addressof(reduction),
+        std::addressof(recompute),    std::addressof(devices),
+        std::addressof(deviceMemory), std::addressof(hostMemory),
+        std::addressof(target),       std::addressof(hostCpu),
+        std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -66,12 +148,16 @@ struct Flags {
     return given;
   }
 
-  cl::opt<std::string> report{"report", cl::desc("Print the plan in words"), cl::value_desc("text|json"), cl::cat(category)};
+  cl::opt<std::string> report{"report", cl::desc("Print the plan in words"),
+                              cl::value_desc("text|json"), cl::cat(category)};
 };
 
-llvm::Error fail(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
+llvm::Error fail(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
 
-/// Takes an Expected apart: the value into `target`, the error prefixed by the flag.
+/// Takes an Expected apart: the value into `target`, the error prefixed by the
+/// flag.
 template <typename T, typename U>
 llvm::Error take(llvm::StringRef flag, llvm::Expected<T> value, U &target) {
   if (!value)
@@ -90,33 +176,40 @@ llvm::Error takeDimension(llvm::StringRef text, ImportOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Error takePositive(llvm::StringRef flag, int64_t value, int64_t most, int64_t &target) {
+llvm::Error takePositive(llvm::StringRef flag, int64_t value, int64_t most,
+                         int64_t &target) {
   if (value < 1 || value > most)
-    return fail("--" + flag + "=" + llvm::Twine(value) + " is not between 1 and " + llvm::Twine(most));
+    return fail("--" + flag + "=" + llvm::Twine(value) +
+                " is not between 1 and " + llvm::Twine(most));
   target = value;
   return llvm::Error::success();
 }
 
 llvm::Error takeStep(const Flags &flags, Config &config) {
-  if (auto error = takePositive("micro-batches", flags.microBatches, 1 << 16, config.microBatches))
+  if (auto error = takePositive("micro-batches", flags.microBatches, 1 << 16,
+                                config.microBatches))
     return error;
   if (auto error = takePositive("rounds", flags.rounds, 1 << 16, config.rounds))
     return error;
   if (flags.staleness != 0 && flags.staleness != 1)
-    return fail("--staleness=" + llvm::Twine(flags.staleness) + " is neither 0 nor 1");
+    return fail("--staleness=" + llvm::Twine(flags.staleness) +
+                " is neither 0 nor 1");
   config.staleness = flags.staleness;
-  if (auto error = take("optimizer", parseOptimizer(flags.optimizer), config.optimizer))
+  if (auto error =
+          take("optimizer", parseOptimizer(flags.optimizer), config.optimizer))
     return error;
   for (const std::string &text : flags.groups) {
     config.groups.emplace_back();
-    if (auto error = take("param-group", parseParameterGroup(text), config.groups.back()))
+    if (auto error = take("param-group", parseParameterGroup(text),
+                          config.groups.back()))
       return error;
   }
   if (!(flags.clip >= 0) || std::isinf(flags.clip))
     return fail("--clip-grad-norm must be a positive number");
   config.clipGradNorm = flags.clip;
   if (flags.reduction != "micro-batch" && flags.reduction != "step")
-    return fail("--loss-reduction=" + flags.reduction + " is neither micro-batch nor step");
+    return fail("--loss-reduction=" + flags.reduction +
+                " is neither micro-batch nor step");
   config.weighByLabels = flags.reduction == "step";
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
@@ -125,10 +218,12 @@ llvm::Error takeMachine(const Flags &flags, Config &config) {
   if (auto error = takePositive("devices", flags.devices, 1024, config.devices))
     return error;
   if (!flags.deviceMemory.empty())
-    if (auto error = take("device-memory", parseBytes(flags.deviceMemory), config.deviceMemory))
+    if (auto error = take("device-memory", parseBytes(flags.deviceMemory),
+                          config.deviceMemory))
       return error;
   if (!flags.hostMemory.empty())
-    if (auto error = take("host-memory", parseBytes(flags.hostMemory), config.hostMemory))
+    if (auto error = take("host-memory", parseBytes(flags.hostMemory),
+                          config.hostMemory))
       return error;
   config.hostCpu = flags.hostCpu;
   config.rotate = flags.rotate;
@@ -140,22 +235,30 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   options.last = findPhase(flags.compileTo);
   int program = (int)getPhases().size() - 1;
   if (options.first < 0)
-    return fail("--from=" + flags.from + " is no phase; there are " + getPhaseNames());
+    return fail("--from=" + flags.from + " is no phase; there are " +
+                getPhaseNames());
   if (options.last < 0)
-    return fail("--compile-to=" + flags.compileTo + " is no phase; there are " + getPhaseNames());
+    return fail("--compile-to=" + flags.compileTo + " is no phase; there are " +
+                getPhaseNames());
   if (options.first > 0)
     if (std::string given = flags.getPlanningFlags(); !given.empty())
-      return fail("--from continues what was asked for when the IR was made; it does not go with" + given);
+      return fail("--from continues what was asked for when the IR was made; "
+                  "it does not go with" +
+                  given);
   if (options.first >= program || options.last < options.first)
-    return fail("--compile-to=" + flags.compileTo + " does not come after --from=" + flags.from);
+    return fail("--compile-to=" + flags.compileTo +
+                " does not come after --from=" + flags.from);
   if (!flags.emit.empty() && flags.emit != "mlir" && flags.emit != "program")
     return fail("--emit=" + flags.emit + " is neither mlir nor program");
-  options.emitProgram = flags.emit.empty() ? options.last == program : flags.emit == "program";
+  options.emitProgram =
+      flags.emit.empty() ? options.last == program : flags.emit == "program";
   if (options.emitProgram && options.last != program)
     return fail("--emit=program needs --compile-to=program");
   if (!flags.report.empty() && flags.report != "text" && flags.report != "json")
     return fail("--report=" + flags.report + " is neither text nor json");
-  options.report = flags.report == "text" ? ReportKind::Text : flags.report == "json" ? ReportKind::Json : ReportKind::None;
+  options.report = flags.report == "text"   ? ReportKind::Text
+                   : flags.report == "json" ? ReportKind::Json
+                                            : ReportKind::None;
   if (options.report != ReportKind::None && !options.emitProgram)
     return fail("--report describes a program: it needs --compile-to=program");
   return llvm::Error::success();
@@ -163,12 +266,14 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
 
 } // namespace
 
-llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc, char **argv) {
+llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
+                                                          char **argv) {
   Flags flags;
   mlir::registerAsmPrinterCLOptions();
   mlir::registerMLIRContextCLOptions();
   mlir::registerPassManagerCLOptions();
-  if (!cl::ParseCommandLineOptions(argc, argv, "Compiles an ONNX training graph\n", &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Compiles an ONNX training graph\n", &llvm::errs()))
     return fail("");
   CompileOptions options;
   options.input = flags.input;
@@ -180,7 +285,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc, char **argv)
     if (auto error = takeDimension(text, options.import))
       return std::move(error);
   if (!flags.precision.empty())
-    return fail("--precision is not supported yet: a step computes in the element types of the graph");
+    return fail("--precision is not supported yet: a step computes in the "
+                "element types of the graph");
   if (auto error = takeStep(flags, options.config))
     return std::move(error);
   if (auto error = takeMachine(flags, options.config))
@@ -191,7 +297,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc, char **argv)
   if (options.output.empty()) {
     llvm::SmallString<128> name(llvm::sys::path::filename(options.input));
     llvm::sys::path::replace_extension(name, "rondo");
-    options.output = options.emitProgram && options.input != "-" ? name.str().str() : "-";
+    options.output =
+        options.emitProgram && options.input != "-" ? name.str().str() : "-";
   }
   return options;
 }

@@ -91,5 +91,8 @@ int rondo::findPhase(llvm::StringRef name) {
 }
 
 std::string rondo::getPhaseNames() {
-  return llvm::join(llvm::map_range(phases, [](const Phase &phase) { return phase.name.str(); }), ", ");
+  return llvm::join(
+      llvm::map_range(phases,
+                      [](const Phase &phase) { return phase.name.str(); }),
+      ", ");
 }

@@ -1,4 +1,5 @@
-//===- AssignSlots.cpp - Deals the slots to the devices -------------------------===//
+//===- AssignSlots.cpp - Deals the slots to the devices
+//-------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,19 +29,23 @@ struct AssignSlots : planning::impl::PipeAssignSlotsBase<AssignSlots> {
 
   LogicalResult assign(ModuleOp module) {
     FailureOr<Config> config = Config::read(module);
-    FailureOr<pipe::PlanOp> op = planning::getOnly<pipe::PlanOp>(module, "stages");
+    FailureOr<pipe::PlanOp> op =
+        planning::getOnly<pipe::PlanOp>(module, "stages");
     if (failed(config) || failed(op))
       return failure();
     FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
     if (failed(info))
       return failure();
     scheduling::Plan plan = planning::readPlan(*op);
-    scheduling::SlotProblem problem{info->model, (uint32_t)config->devices, config->rotate};
-    if (failed(sched::report(op->getLoc(), problem.check(plan))) || failed(sched::report(op->getLoc(), problem.solve(plan))) ||
+    scheduling::SlotProblem problem{info->model, (uint32_t)config->devices,
+                                    config->rotate};
+    if (failed(sched::report(op->getLoc(), problem.check(plan))) ||
+        failed(sched::report(op->getLoc(), problem.solve(plan))) ||
         failed(sched::report(op->getLoc(), problem.verify(plan))))
       return failure();
     OpBuilder builder(*op);
-    planning::writePlan(builder, op->getLoc(), op->getChainAttr(), info->model, config->devices, plan);
+    planning::writePlan(builder, op->getLoc(), op->getChainAttr(), info->model,
+                        config->devices, plan);
     op->erase();
     return success();
   }

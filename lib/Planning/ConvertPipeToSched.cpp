@@ -1,4 +1,5 @@
-//===- ConvertPipeToSched.cpp - Writes down an iteration -------------------------===//
+//===- ConvertPipeToSched.cpp - Writes down an iteration
+//-------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +21,8 @@ using namespace rondo;
 
 namespace {
 
-struct ConvertPipeToSched : planning::impl::ConvertPipeToSchedBase<ConvertPipeToSched> {
+struct ConvertPipeToSched
+    : planning::impl::ConvertPipeToSchedBase<ConvertPipeToSched> {
   void runOnOperation() override {
     if (failed(convert(getOperation())))
       signalPassFailure();
@@ -28,7 +30,8 @@ struct ConvertPipeToSched : planning::impl::ConvertPipeToSchedBase<ConvertPipeTo
 
   LogicalResult convert(ModuleOp module) {
     FailureOr<Config> config = Config::read(module);
-    FailureOr<pipe::PlanOp> op = planning::getOnly<pipe::PlanOp>(module, "slots");
+    FailureOr<pipe::PlanOp> op =
+        planning::getOnly<pipe::PlanOp>(module, "slots");
     if (failed(config) || failed(op))
       return failure();
     FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
@@ -38,19 +41,26 @@ struct ConvertPipeToSched : planning::impl::ConvertPipeToSchedBase<ConvertPipeTo
     scheduling::Machine machine = config->getMachine();
     scheduling::TransferProblem problem{info->model, machine, plan};
     scheduling::Schedule schedule;
-    if (failed(sched::report(op->getLoc(), problem.check())) || failed(sched::report(op->getLoc(), problem.solve(schedule))) ||
+    if (failed(sched::report(op->getLoc(), problem.check())) ||
+        failed(sched::report(op->getLoc(), problem.solve(schedule))) ||
         failed(sched::report(op->getLoc(), problem.verify(schedule))))
       return failure();
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
-    // An operation is located at its layer, so that a run-time error names the user's node.
-    sched::writeSchedule(builder, module.getLoc(), "step", FlatSymbolRefAttr::get(op->getSymNameAttr()), schedule, [&](const scheduling::Op &entry) {
-      if (entry.layer >= 0)
-        return info->layers[entry.layer].getLoc();
-      // What serves the loss as a whole is the loss layer's.
-      bool ofLoss = entry.kind == scheduling::OpKind::Loss || entry.kind == scheduling::OpKind::Seed || entry.kind == scheduling::OpKind::CountLabels;
-      return ofLoss ? info->layers.back().getLoc() : info->chain.getLoc();
-    });
+    // An operation is located at its layer, so that a run-time error names the
+    // user's node.
+    sched::writeSchedule(
+        builder, module.getLoc(), "step",
+        FlatSymbolRefAttr::get(op->getSymNameAttr()), schedule,
+        [&](const scheduling::Op &entry) {
+          if (entry.layer >= 0)
+            return info->layers[entry.layer].getLoc();
+          // What serves the loss as a whole is the loss layer's.
+          bool ofLoss = entry.kind == scheduling::OpKind::Loss ||
+                        entry.kind == scheduling::OpKind::Seed ||
+                        entry.kind == scheduling::OpKind::CountLabels;
+          return ofLoss ? info->layers.back().getLoc() : info->chain.getLoc();
+        });
     return success();
   }
 };

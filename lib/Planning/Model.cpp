@@ -1,4 +1,5 @@
-//===- Model.cpp - From pipe IR to the planner's model -----------------------------===//
+//===- Model.cpp - From pipe IR to the planner's model
+//-----------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,22 +18,26 @@
 using namespace mlir;
 using namespace rondo;
 
-/// Alignment of a parameter in its block, bytes: a transaction of device memory.
+/// Alignment of a parameter in its block, bytes: a transaction of device
+/// memory.
 static constexpr uint64_t kAlignment = 256;
 
 static uint64_t bytesOf(ShapedType type) {
   // Booleans are stored one a byte.
-  return (uint64_t)type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return (uint64_t)type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 namespace {
 
 class ModelBuilder {
 public:
-  ModelBuilder(ModuleOp module, const Config &config) : module(module), config(config), symbols(module) {}
+  ModelBuilder(ModuleOp module, const Config &config)
+      : module(module), config(config), symbols(module) {}
 
   FailureOr<planning::ModelInfo> build() {
-    FailureOr<pipe::ChainOp> chain = planning::getOnly<pipe::ChainOp>(module, "layers");
+    FailureOr<pipe::ChainOp> chain =
+        planning::getOnly<pipe::ChainOp>(module, "layers");
     if (failed(chain))
       return failure();
     info.chain = *chain;
@@ -47,11 +52,13 @@ public:
     for (pipe::LayerOp layer : info.layers) {
       if (failed(addLayer(layer, trainsBefore)))
         return failure();
-      for (const scheduling::Parameter &parameter : model().layers.back().parameters)
+      for (const scheduling::Parameter &parameter :
+           model().layers.back().parameters)
         trainsBefore |= parameter.gradientOffset >= 0;
     }
     if (!trainsBefore) {
-      chain->emitError("nothing trains: no parameter is trainable; see --trainable and --freeze");
+      chain->emitError("nothing trains: no parameter is trainable; see "
+                       "--trainable and --freeze");
       return failure();
     }
     model().microBatches = config.microBatches;
@@ -68,15 +75,20 @@ private:
 
   void addInputs() {
     Block &body = info.chain.getBody().front();
-    for (auto [name, argument] : llvm::zip(info.chain.getInputNames().getAsValueRange<StringAttr>(), body.getArguments()))
-      model().inputs.push_back({name.str(), bytesOf(cast<ShapedType>(argument.getType()))});
+    for (auto [name, argument] :
+         llvm::zip(info.chain.getInputNames().getAsValueRange<StringAttr>(),
+                   body.getArguments()))
+      model().inputs.push_back(
+          {name.str(), bytesOf(cast<ShapedType>(argument.getType()))});
   }
 
-  /// Groups the parameters into blocks by using layers and trainability, and lays each block out.
+  /// Groups the parameters into blocks by using layers and trainability, and
+  /// lays each block out.
   LogicalResult placeParameters() {
     llvm::MapVector<StringAttr, std::vector<uint32_t>> users;
     for (auto [number, layer] : llvm::enumerate(info.layers))
-      for (auto symbol : layer.getParameters().getAsRange<FlatSymbolRefAttr>()) {
+      for (auto symbol :
+           layer.getParameters().getAsRange<FlatSymbolRefAttr>()) {
         auto &list = users[symbol.getAttr()];
         if (list.empty() || list.back() != number)
           list.push_back(number);
@@ -86,21 +98,27 @@ private:
     for (auto &[name, layers] : users) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
       if (!parameter)
-        return info.chain.emitError() << "parameter @" << name.getValue() << " does not exist";
+        return info.chain.emitError()
+               << "parameter @" << name.getValue() << " does not exist";
       auto type = cast<RankedTensorType>(parameter.getType());
       bool trainable = parameter.getTrainable();
-      auto [it, isNew] = blocks.insert({{layers, trainable}, (uint32_t)model().blocks.size()});
+      auto [it, isNew] =
+          blocks.insert({{layers, trainable}, (uint32_t)model().blocks.size()});
       if (isNew) {
         model().blocks.push_back({});
-        model().blocks.back().name = (info.layers[layers.front()].getLabel() + (trainable ? "" : " (frozen)")).str();
+        model().blocks.back().name = (info.layers[layers.front()].getLabel() +
+                                      (trainable ? "" : " (frozen)"))
+                                         .str();
         model().blocks.back().layers = layers;
       }
       scheduling::ParameterBlock &block = model().blocks[it->second];
-      planning::Placement placement{parameter, it->second, block.uploadBytes, bytesOf(type), -1};
+      planning::Placement placement{parameter, it->second, block.uploadBytes,
+                                    bytesOf(type), -1};
       block.uploadBytes += llvm::alignTo(placement.uploadBytes, kAlignment);
       if (trainable) {
         placement.gradientOffset = block.gradientBytes;
-        block.gradientBytes += llvm::alignTo((uint64_t)type.getNumElements() * 4, kAlignment);
+        block.gradientBytes +=
+            llvm::alignTo((uint64_t)type.getNumElements() * 4, kAlignment);
         block.elements += type.getNumElements();
         (type.getElementType().isF32() ? wide : narrow) = true;
       }
@@ -109,10 +127,13 @@ private:
     }
     if (narrow && wide) {
       // One optimizer kernel writes the upload copies of all blocks.
-      InFlightDiagnostic diagnostic = info.chain.emitError("trainable parameters of f32 and of a narrower type in one model are not supported yet; freeze one kind: ");
+      InFlightDiagnostic diagnostic = info.chain.emitError(
+          "trainable parameters of f32 and of a narrower type in one model are "
+          "not supported yet; freeze one kind: ");
       unsigned shown = 0;
       for (const planning::Placement &placement : info.placements)
-        if (placement.gradientOffset >= 0 && placement.getType().getElementType().isF32() && shown++ < 8)
+        if (placement.gradientOffset >= 0 &&
+            placement.getType().getElementType().isF32() && shown++ < 8)
           diagnostic << placement.getParameter().getSymName() << " ";
       return diagnostic;
     }
@@ -123,7 +144,8 @@ private:
   /// The cost of the entry `id` of `body`, or not present.
   scheduling::EntryCost costOf(pipe::BodyOp body, pipe::EntryId id) {
     scheduling::EntryCost cost;
-    auto function = SymbolTable(body).lookup<kern::FuncOp>(pipe::getEntryName(id));
+    auto function =
+        SymbolTable(body).lookup<kern::FuncOp>(pipe::getEntryName(id));
     if (!function)
       return cost;
     cost.present = true;
@@ -136,10 +158,13 @@ private:
       std::optional<pipe::EntryValue> value = pipe::getArgument(function, i);
       if (!value)
         continue; // kern.func's verifier has told.
-      cost.arguments.push_back({roleOf(value->role, i >= function.getInputs()), (uint32_t)value->index, bytesOf(cast<ShapedType>(value->type))});
+      cost.arguments.push_back({roleOf(value->role, i >= function.getInputs()),
+                                (uint32_t)value->index,
+                                bytesOf(cast<ShapedType>(value->type))});
     }
     if (cost.scratchBytes)
-      cost.arguments.push_back({scheduling::Role::Scratch, 0, cost.scratchBytes});
+      cost.arguments.push_back(
+          {scheduling::Role::Scratch, 0, cost.scratchBytes});
     return cost;
   }
 
@@ -150,7 +175,8 @@ private:
     case pipe::Role::Saved:
       return isResult ? scheduling::Role::SavedOut : scheduling::Role::Saved;
     case pipe::Role::Cotangent:
-      return isResult ? scheduling::Role::CotangentOut : scheduling::Role::Cotangent;
+      return isResult ? scheduling::Role::CotangentOut
+                      : scheduling::Role::Cotangent;
     case pipe::Role::Side:
       return scheduling::Role::Side;
     case pipe::Role::Parameter:
@@ -175,12 +201,19 @@ private:
     scheduling::Layer layer;
     layer.name = op.getLabel().str();
     layer.bodyName = op.getBody().str();
-    layer.body = bodies.insert({body.getOperation(), (uint32_t)bodies.size()}).first->second;
+    layer.body = bodies.insert({body.getOperation(), (uint32_t)bodies.size()})
+                     .first->second;
     llvm::SetVector<uint32_t> blocks;
     for (auto symbol : op.getParameters().getAsRange<FlatSymbolRefAttr>()) {
-      const planning::Placement &placement = info.placements[places[symbol.getAttr()]];
-      uint64_t gradientBytes = placement.gradientOffset < 0 ? 0 : (uint64_t)placement.getType().getNumElements() * 4;
-      layer.parameters.push_back({placement.block, placement.uploadOffset, placement.uploadBytes, placement.gradientOffset, gradientBytes});
+      const planning::Placement &placement =
+          info.placements[places[symbol.getAttr()]];
+      uint64_t gradientBytes =
+          placement.gradientOffset < 0
+              ? 0
+              : (uint64_t)placement.getType().getNumElements() * 4;
+      layer.parameters.push_back({placement.block, placement.uploadOffset,
+                                  placement.uploadBytes,
+                                  placement.gradientOffset, gradientBytes});
       blocks.insert(placement.block);
     }
     layer.blocks.assign(blocks.begin(), blocks.end());
@@ -196,11 +229,13 @@ private:
       layer.forwardSave[s] = costOf(body, {pipe::EntryKind::ForwardSave, set});
       layer.rebuild[s] = costOf(body, {pipe::EntryKind::Rebuild, set});
       layer.backward[s] = costOf(body, {pipe::EntryKind::Backward, set, dx});
-      for (const scheduling::Argument &argument : layer.forwardSave[s].arguments)
+      for (const scheduling::Argument &argument :
+           layer.forwardSave[s].arguments)
         if (argument.role == scheduling::Role::SavedOut)
           place(layer.savedBytes[s], argument);
     }
-    for (const scheduling::EntryCost *cost : {&layer.backward[1], &layer.backward[2], &layer.forwardBackward}) {
+    for (const scheduling::EntryCost *cost :
+         {&layer.backward[1], &layer.backward[2], &layer.forwardBackward}) {
       bool any = false;
       for (const scheduling::Argument &argument : cost->arguments) {
         if (argument.role != scheduling::Role::CotangentOut)
@@ -215,7 +250,8 @@ private:
     return success();
   }
 
-  static void place(std::vector<uint64_t> &bytes, const scheduling::Argument &argument) {
+  static void place(std::vector<uint64_t> &bytes,
+                    const scheduling::Argument &argument) {
     if (bytes.size() <= argument.index)
       bytes.resize(argument.index + 1, 0);
     bytes[argument.index] = argument.bytes;
@@ -224,11 +260,15 @@ private:
   LogicalResult addLabelCount() {
     pipe::ChainOp chain = info.chain;
     if (!chain.getLabels())
-      return success(); // A loss without labels weighs its micro-batches equally.
+      return success(); // A loss without labels weighs its micro-batches
+                        // equally.
     model().countLabels = true;
-    model().countEntry = (*chain.getLabels() + "::" + pipe::getEntryName({pipe::EntryKind::Count})).str();
+    model().countEntry = (*chain.getLabels() +
+                          "::" + pipe::getEntryName({pipe::EntryKind::Count}))
+                             .str();
     auto labels = symbols.lookup<pipe::BodyOp>(*chain.getLabels());
-    model().countScratchBytes = labels ? costOf(labels, {pipe::EntryKind::Count}).scratchBytes : 0;
+    model().countScratchBytes =
+        labels ? costOf(labels, {pipe::EntryKind::Count}).scratchBytes : 0;
     for (int64_t input : chain.getLabelInputs().value_or(ArrayRef<int64_t>()))
       model().countInputs.push_back(input);
     return success();
@@ -244,4 +284,7 @@ private:
 
 } // namespace
 
-FailureOr<planning::ModelInfo> planning::buildModel(ModuleOp module, const Config &config) { return ModelBuilder(module, config).build(); }
+FailureOr<planning::ModelInfo> planning::buildModel(ModuleOp module,
+                                                    const Config &config) {
+  return ModelBuilder(module, config).build();
+}

@@ -1,4 +1,5 @@
-//===- PartitionStages.cpp - Cuts the layers into stages ---------------------------===//
+//===- PartitionStages.cpp - Cuts the layers into stages
+//---------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,7 +38,9 @@ struct Candidate {
 
 static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   using scheduling::SaveSet;
-  SaveChoice full{SaveSet::Input, SaveSet::All, "full"}, elementwise{SaveSet::Products, SaveSet::Products, "elementwise"}, none{SaveSet::All, SaveSet::All, "none"};
+  SaveChoice full{SaveSet::Input, SaveSet::All, "full"},
+      elementwise{SaveSet::Products, SaveSet::Products, "elementwise"},
+      none{SaveSet::All, SaveSet::All, "none"};
   switch (recompute) {
   case Recompute::Full:
     return {full};
@@ -51,21 +54,31 @@ static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   return {full, elementwise, none};
 }
 
-/// Plans one choice under `limit` bytes a device, all the way to its memory plan. `excess` is by how much that exceeds the device.
-static scheduling::Outcome planOnce(const planning::ModelInfo &info, const scheduling::Machine &machine, const Config &config, const SaveChoice &choice,
-                                    uint64_t limit, Candidate &candidate, uint64_t &excess) {
+/// Plans one choice under `limit` bytes a device, all the way to its memory
+/// plan. `excess` is by how much that exceeds the device.
+static scheduling::Outcome planOnce(const planning::ModelInfo &info,
+                                    const scheduling::Machine &machine,
+                                    const Config &config,
+                                    const SaveChoice &choice, uint64_t limit,
+                                    Candidate &candidate, uint64_t &excess) {
   scheduling::Plan &plan = candidate.plan;
-  scheduling::PartitionProblem partition{info.model, machine, choice.keep, choice.save, limit};
+  scheduling::PartitionProblem partition{info.model, machine, choice.keep,
+                                         choice.save, limit};
   scheduling::SlotProblem slots{info.model, machine.devices, config.rotate};
   scheduling::TransferProblem transfers{info.model, machine, plan};
   scheduling::MemoryProblem memory{0, machine.hostBytes};
   scheduling::FenceProblem fences;
   scheduling::Schedule schedule;
   excess = 0;
-  // The final answer of each problem is verified in its own phase; the cuts are verified here.
+  // The final answer of each problem is verified in its own phase; the cuts are
+  // verified here.
   std::function<scheduling::Outcome()> steps[] = {
-      [&] { return partition.check(); },        [&] { return partition.solve(plan); },       [&] { return partition.verify(plan); },
-      [&] { return slots.solve(plan); },        [&] { return transfers.solve(schedule); },   [&] { return memory.solve(schedule); },
+      [&] { return partition.check(); },
+      [&] { return partition.solve(plan); },
+      [&] { return partition.verify(plan); },
+      [&] { return slots.solve(plan); },
+      [&] { return transfers.solve(schedule); },
+      [&] { return memory.solve(schedule); },
   };
   for (auto &step : steps)
     if (scheduling::Outcome outcome = step(); !outcome)
@@ -78,29 +91,38 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info, const sched
   if (scheduling::Outcome outcome = fences.solve(schedule); !outcome)
     return outcome;
   // Enough iterations that the slope over the last cycle is the steady state.
-  candidate.time = scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
+  candidate.time =
+      scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
   plan.reason += ("; recompute " + choice.name).str();
   plan.slots.clear();
   plan.rotation = 0;
   return scheduling::Outcome::success();
 }
 
-/// Plans one choice, giving the partition less memory until the exact memory plan fits.
-static scheduling::Outcome planWithin(const planning::ModelInfo &info, const scheduling::Machine &machine, const Config &config, const SaveChoice &choice,
+/// Plans one choice, giving the partition less memory until the exact memory
+/// plan fits.
+static scheduling::Outcome planWithin(const planning::ModelInfo &info,
+                                      const scheduling::Machine &machine,
+                                      const Config &config,
+                                      const SaveChoice &choice,
                                       Candidate &candidate) {
   uint64_t limit = machine.deviceBytes, excess = 0;
   while (true) {
     candidate = Candidate();
-    scheduling::Outcome outcome = planOnce(info, machine, config, choice, limit, candidate, excess);
+    scheduling::Outcome outcome =
+        planOnce(info, machine, config, choice, limit, candidate, excess);
     if (!outcome || excess == 0)
       return outcome;
     // At least a percent a time, so that this ends soon.
     uint64_t less = std::max<uint64_t>(excess, machine.deviceBytes / 100 + 1);
     if (less >= limit) {
-      outcome = scheduling::Outcome::failure(llvm::formatv("no cut of the {0} layers fits {1} bytes a device: the smallest plan found needs {2} bytes more; give devices more memory, "
-                                                           "or make micro-batches smaller",
-                                                           info.model.layers.size(), machine.deviceBytes, excess)
-                                                 .str());
+      outcome = scheduling::Outcome::failure(
+          llvm::formatv(
+              "no cut of the {0} layers fits {1} bytes a device: the smallest "
+              "plan found needs {2} bytes more; give devices more memory, "
+              "or make micro-batches smaller",
+              info.model.layers.size(), machine.deviceBytes, excess)
+              .str());
       outcome.infeasible = true;
       return outcome;
     }
@@ -110,7 +132,8 @@ static scheduling::Outcome planWithin(const planning::ModelInfo &info, const sch
 
 namespace {
 
-struct PartitionStages : planning::impl::PipePartitionStagesBase<PartitionStages> {
+struct PartitionStages
+    : planning::impl::PipePartitionStagesBase<PartitionStages> {
   void runOnOperation() override {
     if (failed(partition(getOperation())))
       signalPassFailure();
@@ -128,7 +151,8 @@ struct PartitionStages : planning::impl::PipePartitionStagesBase<PartitionStages
     scheduling::Outcome why = scheduling::Outcome::success();
     for (const SaveChoice &choice : choicesOf(config->recompute)) {
       Candidate candidate;
-      scheduling::Outcome outcome = planWithin(*info, machine, *config, choice, candidate);
+      scheduling::Outcome outcome =
+          planWithin(*info, machine, *config, choice, candidate);
       if (!outcome) {
         // Keep the first reason: full recomputation needs least memory.
         if (why.ok)
@@ -144,7 +168,9 @@ struct PartitionStages : planning::impl::PipePartitionStagesBase<PartitionStages
       return sched::report(info->chain.getLoc(), why);
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
-    planning::writePlan(builder, info->chain.getLoc(), FlatSymbolRefAttr::get(info->chain.getSymNameAttr()), info->model, config->devices, best->plan);
+    planning::writePlan(builder, info->chain.getLoc(),
+                        FlatSymbolRefAttr::get(info->chain.getSymNameAttr()),
+                        info->model, config->devices, best->plan);
     return success();
   }
 };

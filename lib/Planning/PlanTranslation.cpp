@@ -1,4 +1,5 @@
-//===- PlanTranslation.cpp - pipe.plan to and from the planner's Plan ----------===//
+//===- PlanTranslation.cpp - pipe.plan to and from the planner's Plan
+//----------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,21 +17,32 @@ static SmallVector<int64_t> toIntegers(const std::vector<T> &values) {
   return llvm::map_to_vector(values, [](T value) { return (int64_t)value; });
 }
 
-pipe::PlanOp planning::writePlan(OpBuilder &builder, Location loc, FlatSymbolRefAttr chain, const scheduling::Model &model, uint32_t devices,
+pipe::PlanOp planning::writePlan(OpBuilder &builder, Location loc,
+                                 FlatSymbolRefAttr chain,
+                                 const scheduling::Model &model,
+                                 uint32_t devices,
                                  const scheduling::Plan &plan) {
   auto i64 = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
-  auto op = pipe::PlanOp::create(builder, loc, builder.getStringAttr("plan"), chain, i64(devices), i64(model.rounds), i64(model.microBatches),
-                                 i64(model.staleness), i64(plan.rotation), builder.getDenseI64ArrayAttr(toIntegers(plan.keep)),
-                                 builder.getDenseI64ArrayAttr(toIntegers(plan.save)), builder.getStringAttr(plan.reason));
+  auto op = pipe::PlanOp::create(
+      builder, loc, builder.getStringAttr("plan"), chain, i64(devices),
+      i64(model.rounds), i64(model.microBatches), i64(model.staleness),
+      i64(plan.rotation), builder.getDenseI64ArrayAttr(toIntegers(plan.keep)),
+      builder.getDenseI64ArrayAttr(toIntegers(plan.save)),
+      builder.getStringAttr(plan.reason));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   for (const scheduling::Stage &stage : plan.stages)
-    pipe::StageOp::create(builder, loc, pipe::StageKindAttr::get(builder.getContext(), (pipe::StageKind)stage.kind), i64(stage.begin), i64(stage.end),
-                          builder.getF64FloatAttr(stage.time), builder.getF64FloatAttr(stage.flops), i64(stage.parameterBytes),
-                          i64(stage.gradientBytes), i64(stage.deviceBytes));
+    pipe::StageOp::create(
+        builder, loc,
+        pipe::StageKindAttr::get(builder.getContext(),
+                                 (pipe::StageKind)stage.kind),
+        i64(stage.begin), i64(stage.end), builder.getF64FloatAttr(stage.time),
+        builder.getF64FloatAttr(stage.flops), i64(stage.parameterBytes),
+        i64(stage.gradientBytes), i64(stage.deviceBytes));
   for (const scheduling::Slot &slot : plan.slots)
-    pipe::SlotOp::create(builder, loc, i64(slot.stage), i64(slot.round), i64(slot.device),
-                         builder.getDenseI64ArrayAttr(toIntegers(slot.microBatches)));
+    pipe::SlotOp::create(
+        builder, loc, i64(slot.stage), i64(slot.round), i64(slot.device),
+        builder.getDenseI64ArrayAttr(toIntegers(slot.microBatches)));
   return op;
 }
 
@@ -47,14 +59,18 @@ scheduling::Plan planning::readPlan(pipe::PlanOp op) {
       scheduling::Stage stage;
       stage.kind = (scheduling::StageKind)stageOp.getKind();
       stage.begin = stageOp.getBegin(), stage.end = stageOp.getEnd();
-      stage.time = stageOp.getTime().convertToDouble(), stage.flops = stageOp.getFlops().convertToDouble();
-      stage.parameterBytes = stageOp.getParameterBytes(), stage.gradientBytes = stageOp.getGradientBytes();
+      stage.time = stageOp.getTime().convertToDouble(),
+      stage.flops = stageOp.getFlops().convertToDouble();
+      stage.parameterBytes = stageOp.getParameterBytes(),
+      stage.gradientBytes = stageOp.getGradientBytes();
       stage.deviceBytes = stageOp.getDeviceBytes();
       plan.stages.push_back(stage);
     } else if (auto slotOp = dyn_cast<pipe::SlotOp>(inner)) {
       scheduling::Slot slot;
-      slot.stage = slotOp.getStage(), slot.round = slotOp.getRound(), slot.device = slotOp.getDevice();
-      slot.microBatches.assign(slotOp.getMicroBatches().begin(), slotOp.getMicroBatches().end());
+      slot.stage = slotOp.getStage(), slot.round = slotOp.getRound(),
+      slot.device = slotOp.getDevice();
+      slot.microBatches.assign(slotOp.getMicroBatches().begin(),
+                               slotOp.getMicroBatches().end());
       plan.slots.push_back(std::move(slot));
     }
   }

@@ -43,8 +43,10 @@ static rondo_error *fail(Status status) {
   return error;
 }
 
-/// Runs `body`, which returns a Status. The runtime throws nothing itself, but the library below it may.
-template <typename Body> static rondo_error *guarded(Body body) {
+/// Runs `body`, which returns a Status. The runtime throws nothing itself, but
+/// the library below it may.
+template <typename Body>
+static rondo_error *guarded(Body body) {
   try {
     return fail(body());
   } catch (const std::bad_alloc &) {
@@ -55,23 +57,30 @@ template <typename Body> static rondo_error *guarded(Body body) {
 }
 
 /// Copies as much of `source` as the caller's structure has room for.
-template <typename T> static Status give(const T &source, T *target) {
+template <typename T>
+static Status give(const T &source, T *target) {
   if (!target || target->size < sizeof(size_t))
-    return internalError("a structure without its size was given to the runtime (see RONDO_INIT)");
+    return internalError("a structure without its size was given to the "
+                         "runtime (see RONDO_INIT)");
   size_t size = std::min(target->size, sizeof(T));
   std::memcpy(reinterpret_cast<char *>(target) + sizeof(size_t),
-              reinterpret_cast<const char *>(&source) + sizeof(size_t), size - sizeof(size_t));
+              reinterpret_cast<const char *>(&source) + sizeof(size_t),
+              size - sizeof(size_t));
   return Status::success();
 }
 
 /// FlatBuffers ends strings with a zero.
-static const char *cString(const flatbuffers::String *string) { return string ? string->c_str() : ""; }
+static const char *cString(const flatbuffers::String *string) {
+  return string ? string->c_str() : "";
+}
 
 rondo_code rondo_error_code(const rondo_error *error) {
   return error ? (rondo_code)error->status.code() : RONDO_OK;
 }
 
-const char *rondo_error_message(const rondo_error *error) { return error ? error->status.message().c_str() : ""; }
+const char *rondo_error_message(const rondo_error *error) {
+  return error ? error->status.message().c_str() : "";
+}
 
 void rondo_error_free(rondo_error *error) {
   if (error != &outOfMemory)
@@ -101,7 +110,8 @@ rondo_error *rondo_program_load(const char *path, rondo_program **program) {
 
 void rondo_program_free(rondo_program *program) { delete program; }
 
-rondo_error *rondo_program_get_info(const rondo_program *program, rondo_program_info *info) {
+rondo_error *rondo_program_get_info(const rondo_program *program,
+                                    rondo_program_info *info) {
   return guarded([&]() -> Status {
     const program::Program &table = program->program->table();
     rondo_program_info result{};
@@ -127,12 +137,14 @@ rondo_error *rondo_program_get_info(const rondo_program *program, rondo_program_
       result.predicted_downloaded = prediction->downloaded();
     }
     result.plan = cString(table.plan());
-    result.learning_rate = table.optimizer() ? table.optimizer()->learning_rate() : 0;
+    result.learning_rate =
+        table.optimizer() ? table.optimizer()->learning_rate() : 0;
     return give(result, info);
   });
 }
 
-rondo_error *rondo_program_get_input(const rondo_program *program, uint32_t index, rondo_input_info *info) {
+rondo_error *rondo_program_get_input(const rondo_program *program,
+                                     uint32_t index, rondo_input_info *info) {
   return guarded([&]() -> Status {
     const auto *inputs = program->program->table().inputs();
     if (index >= sizeOf(inputs))
@@ -147,7 +159,9 @@ rondo_error *rondo_program_get_input(const rondo_program *program, uint32_t inde
   });
 }
 
-rondo_error *rondo_program_get_parameter(const rondo_program *program, uint32_t index, rondo_parameter_info *info) {
+rondo_error *rondo_program_get_parameter(const rondo_program *program,
+                                         uint32_t index,
+                                         rondo_parameter_info *info) {
   return guarded([&]() -> Status {
     const auto *parameters = program->program->table().parameters();
     if (index >= sizeOf(parameters))
@@ -169,17 +183,21 @@ rondo_error *rondo_program_get_parameter(const rondo_program *program, uint32_t 
 // Sessions
 //===----------------------------------------------------------------------===//
 
-rondo_error *rondo_session_open(const rondo_program *program, const rondo_session_options *options,
+rondo_error *rondo_session_open(const rondo_program *program,
+                                const rondo_session_options *options,
                                 rondo_session **session) {
   return guarded([&]() -> Status {
     rondo_session_options given = RONDO_INIT(rondo_session_options);
     if (options) {
       if (options->size < sizeof(size_t))
-        return internalError("a structure without its size was given to the runtime (see RONDO_INIT)");
+        return internalError("a structure without its size was given to the "
+                             "runtime (see RONDO_INIT)");
       std::memcpy(&given, options, std::min(options->size, sizeof given));
     }
     SessionOptions opened;
-    auto set = [](std::string &target, const char *source) { target = source ? source : ""; };
+    auto set = [](std::string &target, const char *source) {
+      target = source ? source : "";
+    };
     set(opened.device, given.device);
     set(opened.weights, given.weights);
     set(opened.weightsPrefix, given.weights_prefix);
@@ -189,7 +207,9 @@ rondo_error *rondo_session_open(const rondo_program *program, const rondo_sessio
     opened.delays = {given.delay_seed, given.delay_us};
     auto result = std::make_unique<rondo_session>();
     result->program = program->program;
-    if (Status status = Session::open(*program->program, opened, result->session); !status.ok())
+    if (Status status =
+            Session::open(*program->program, opened, result->session);
+        !status.ok())
       return status;
     *session = result.release();
     return Status::success();
@@ -198,26 +218,38 @@ rondo_error *rondo_session_open(const rondo_program *program, const rondo_sessio
 
 void rondo_session_close(rondo_session *session) { delete session; }
 
-rondo_error *rondo_session_set_input_file(rondo_session *session, const char *name, const char *path) {
+rondo_error *rondo_session_set_input_file(rondo_session *session,
+                                          const char *name, const char *path) {
   return guarded([&] { return session->session->setInputFile(name, path); });
 }
 
-rondo_error *rondo_session_set_input(rondo_session *session, const char *name, rondo_element_type type, uint32_t rank,
+rondo_error *rondo_session_set_input(rondo_session *session, const char *name,
+                                     rondo_element_type type, uint32_t rank,
                                      const int64_t *shape, const void *data) {
   return guarded([&] {
-    return session->session->setInput(name, (program::ElementType)type, std::span<const int64_t>(shape, rank), data);
+    return session->session->setInput(name, (program::ElementType)type,
+                                      std::span<const int64_t>(shape, rank),
+                                      data);
   });
 }
 
-rondo_error *rondo_session_set_order(rondo_session *session, int shuffle, uint64_t seed, uint32_t epochs) {
-  return guarded([&] { return session->session->setOrder(shuffle != 0, seed, epochs); });
+rondo_error *rondo_session_set_order(rondo_session *session, int shuffle,
+                                     uint64_t seed, uint32_t epochs) {
+  return guarded(
+      [&] { return session->session->setOrder(shuffle != 0, seed, epochs); });
 }
 
-rondo_error *rondo_session_set_learning_rate(rondo_session *session, const char *schedule, uint64_t total_steps) {
-  return guarded([&] { return session->session->setLearningRate(schedule ? schedule : "", total_steps); });
+rondo_error *rondo_session_set_learning_rate(rondo_session *session,
+                                             const char *schedule,
+                                             uint64_t total_steps) {
+  return guarded([&] {
+    return session->session->setLearningRate(schedule ? schedule : "",
+                                             total_steps);
+  });
 }
 
-rondo_error *rondo_session_get_steps(rondo_session *session, uint64_t *available, uint64_t *per_epoch) {
+rondo_error *rondo_session_get_steps(rondo_session *session,
+                                     uint64_t *available, uint64_t *per_epoch) {
   return guarded([&]() -> Status {
     uint64_t steps = 0;
     if (Status status = session->session->stepsAvailable(steps); !status.ok())
@@ -230,15 +262,19 @@ rondo_error *rondo_session_get_steps(rondo_session *session, uint64_t *available
   });
 }
 
-rondo_error *rondo_session_start(rondo_session *session, uint64_t steps, int keep_gradients) {
-  return guarded([&] { return session->session->start(steps, keep_gradients != 0); });
+rondo_error *rondo_session_start(rondo_session *session, uint64_t steps,
+                                 int keep_gradients) {
+  return guarded(
+      [&] { return session->session->start(steps, keep_gradients != 0); });
 }
 
-rondo_error *rondo_session_wait_loss(rondo_session *session, uint64_t step, double *loss) {
+rondo_error *rondo_session_wait_loss(rondo_session *session, uint64_t step,
+                                     double *loss) {
   return guarded([&] { return session->session->waitLoss(step, *loss); });
 }
 
-rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step, rondo_step_info *info) {
+rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
+                                     rondo_step_info *info) {
   return guarded([&]() -> Status {
     StepResult done;
     if (Status status = session->session->waitStep(step, done); !status.ok())
@@ -253,13 +289,15 @@ rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step, rond
   });
 }
 
-rondo_error *rondo_session_step(rondo_session *session, uint64_t steps, double *losses) {
+rondo_error *rondo_session_step(rondo_session *session, uint64_t steps,
+                                double *losses) {
   return guarded([&]() -> Status {
     uint64_t first = session->session->startedSteps();
     if (Status status = session->session->start(steps); !status.ok())
       return status;
     for (uint64_t i = 0; i < steps; ++i)
-      if (Status status = session->session->waitLoss(first + i, losses[i]); !status.ok())
+      if (Status status = session->session->waitLoss(first + i, losses[i]);
+          !status.ok())
         return status;
     return Status::success();
   });
@@ -273,25 +311,37 @@ rondo_error *rondo_session_synchronize(rondo_session *session) {
 // State and reports
 //===----------------------------------------------------------------------===//
 
-rondo_error *rondo_session_read_parameter(rondo_session *session, const char *name, rondo_quantity quantity,
+rondo_error *rondo_session_read_parameter(rondo_session *session,
+                                          const char *name,
+                                          rondo_quantity quantity,
                                           float *values, uint64_t elements) {
   return guarded([&] {
-    return session->session->readParameter(name, (uint32_t)quantity, std::span<float>(values, elements));
+    return session->session->readParameter(name, (uint32_t)quantity,
+                                           std::span<float>(values, elements));
   });
 }
 
-rondo_error *rondo_session_write_parameter(rondo_session *session, const char *name, rondo_quantity quantity,
-                                           const float *values, uint64_t elements) {
+rondo_error *rondo_session_write_parameter(rondo_session *session,
+                                           const char *name,
+                                           rondo_quantity quantity,
+                                           const float *values,
+                                           uint64_t elements) {
   return guarded([&] {
-    return session->session->writeParameter(name, (uint32_t)quantity, std::span<const float>(values, elements));
+    return session->session->writeParameter(
+        name, (uint32_t)quantity, std::span<const float>(values, elements));
   });
 }
 
-rondo_error *rondo_session_save(rondo_session *session, const char *path, rondo_quantity quantity, rondo_names names) {
-  return guarded([&] { return session->session->save(path, (uint32_t)quantity, names == RONDO_SOURCE_NAMES); });
+rondo_error *rondo_session_save(rondo_session *session, const char *path,
+                                rondo_quantity quantity, rondo_names names) {
+  return guarded([&] {
+    return session->session->save(path, (uint32_t)quantity,
+                                  names == RONDO_SOURCE_NAMES);
+  });
 }
 
-rondo_error *rondo_session_get_report(rondo_session *session, rondo_session_report *report) {
+rondo_error *rondo_session_get_report(rondo_session *session,
+                                      rondo_session_report *report) {
   return guarded([&]() -> Status {
     if (Status status = session->session->report(session->report); !status.ok())
       return status;
@@ -310,10 +360,12 @@ rondo_error *rondo_session_get_report(rondo_session *session, rondo_session_repo
   });
 }
 
-rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index, rondo_lane_info *info) {
+rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index,
+                                    rondo_lane_info *info) {
   return guarded([&]() -> Status {
     if (index >= session->report.lanes.size())
-      return userError(format("lane %u of %zu: get the report first", index, session->report.lanes.size()));
+      return userError(format("lane %u of %zu: get the report first", index,
+                              session->report.lanes.size()));
     const LaneReport &lane = session->report.lanes[index];
     rondo_lane_info result{};
     result.name = lane.name.c_str();
@@ -323,10 +375,12 @@ rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index, rond
   });
 }
 
-rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index, rondo_device_info *info) {
+rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
+                                      rondo_device_info *info) {
   return guarded([&]() -> Status {
     if (index >= session->report.devices.size())
-      return userError(format("device %u of %zu: get the report first", index, session->report.devices.size()));
+      return userError(format("device %u of %zu: get the report first", index,
+                              session->report.devices.size()));
     const DeviceReport &device = session->report.devices[index];
     rondo_device_info result{};
     result.name = device.name.c_str();
@@ -338,6 +392,7 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index, ro
   });
 }
 
-rondo_error *rondo_session_write_trace(rondo_session *session, const char *path) {
+rondo_error *rondo_session_write_trace(rondo_session *session,
+                                       const char *path) {
   return guarded([&] { return session->session->writeTrace(path); });
 }

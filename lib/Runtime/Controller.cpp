@@ -14,14 +14,18 @@
 using namespace rondo;
 using namespace rondo::runtime;
 
-std::byte *Session::Impl::resolve(const program::Operand &operand, int32_t device, uint64_t iteration) const {
+std::byte *Session::Impl::resolve(const program::Operand &operand,
+                                  int32_t device, uint64_t iteration) const {
   const auto &buffers = *operand.buffers();
-  const program::Buffer &buffer =
-      *table.buffers()->Get(buffers.Get((uint32_t)((iteration + operand.phase()) % buffers.size())));
+  const program::Buffer &buffer = *table.buffers()->Get(
+      buffers.Get((uint32_t)((iteration + operand.phase()) % buffers.size())));
   std::byte *arena = nullptr;
   switch (buffer.space()) {
   case program::Space::Device:
-    arena = devices[physical(buffer.device() < 0 ? device : buffer.device(), iteration)]->arena().data;
+    arena = devices[physical(buffer.device() < 0 ? device : buffer.device(),
+                             iteration)]
+                ->arena()
+                .data;
     break;
   case program::Space::Pinned:
     arena = pinned.buffer().data;
@@ -61,9 +65,11 @@ void Session::Impl::issue(uint32_t iteration) {
 
 void Session::Impl::control() {
   for (uint32_t iteration = 0;; ++iteration) {
-    while (!closing.load(std::memory_order_acquire) && target.load(std::memory_order_acquire) <= iteration)
+    while (!closing.load(std::memory_order_acquire) &&
+           target.load(std::memory_order_acquire) <= iteration)
       target.wait(iteration, std::memory_order_acquire);
-    // The slot is free when the iteration before the last one is done: two are in flight.
+    // The slot is free when the iteration before the last one is done: two are
+    // in flight.
     if (iteration >= 2)
       slots[iteration % 2].done.wait(iteration - 1);
     if (closing.load(std::memory_order_acquire) || failure.failed())
@@ -71,7 +77,8 @@ void Session::Impl::control() {
     issue(iteration);
     issued.store(iteration + 1, std::memory_order_release);
   }
-  // After a failure, what is in flight ends, and nobody waits for what was never issued.
+  // After a failure, what is in flight ends, and nobody waits for what was
+  // never issued.
   uint32_t last = issued.load(std::memory_order_relaxed);
   for (uint32_t back = 1; back <= std::min(last, 2u); ++back)
     slots[(last - back) % 2].done.wait(last - back + 1);
@@ -91,7 +98,8 @@ void Session::Impl::completed(void *context, uint32_t iteration) {
 }
 
 Status Session::Impl::waitIteration(uint64_t step) {
-  // A slot's event counts every other iteration; this one's turn has come when it reaches step + 1.
+  // A slot's event counts every other iteration; this one's turn has come when
+  // it reaches step + 1.
   slots[step % 2].done.wait((uint32_t)step + 1);
   return failure.statusOf(step);
 }
@@ -100,11 +108,13 @@ Status Session::Impl::waitIteration(uint64_t step) {
 // Watchdog
 //===----------------------------------------------------------------------===//
 
-void Session::Impl::eachLane(const std::function<void(const std::string &, Lane &)> &visit) const {
+void Session::Impl::eachLane(
+    const std::function<void(const std::string &, Lane &)> &visit) const {
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (int lane = 0; lane < 5; ++lane)
-      visit(format("device %u %s", d, program::EnumNameLane((program::Lane)lane)),
-            devices[d]->lane((program::Lane)lane));
+      visit(
+          format("device %u %s", d, program::EnumNameLane((program::Lane)lane)),
+          devices[d]->lane((program::Lane)lane));
   visit("host Update", *updateLane);
   visit("host Staging", *stagingLane);
 }
@@ -115,14 +125,17 @@ std::string Session::Impl::describeLanes() const {
     LaneState state = lane.state();
     if (state.task < 0)
       return;
-    result += "\n  " + name + ": step " + std::to_string(state.iteration) + " " + opText(table, (uint32_t)state.task);
+    result += "\n  " + name + ": step " + std::to_string(state.iteration) +
+              " " + opText(table, (uint32_t)state.task);
     if (state.waitingFor < 0) {
       result += " is running";
       return;
     }
-    uint32_t reached = events[(size_t)state.waitingFor].value() & ~Event::kReleased;
+    uint32_t reached =
+        events[(size_t)state.waitingFor].value() & ~Event::kReleased;
     result += format(" waits for %s of step %u, which has done %u steps",
-                     opText(table, (uint32_t)state.waitingFor).c_str(), state.waitingValue - 1, reached);
+                     opText(table, (uint32_t)state.waitingFor).c_str(),
+                     state.waitingValue - 1, reached);
   });
   return result.empty() ? "\n  no lane has a task" : result;
 }
@@ -132,22 +145,27 @@ void Session::Impl::watch() {
   uint64_t seen = 0;
   Clock::time_point since = Clock::now();
   auto limit = std::chrono::duration<double>(options.watchdogSeconds);
-  auto pause = std::chrono::duration<double>(std::min(options.watchdogSeconds / 4, 1.0));
+  auto pause =
+      std::chrono::duration<double>(std::min(options.watchdogSeconds / 4, 1.0));
   std::unique_lock<std::mutex> lock(watchdogMutex);
   while (true) {
     watchdogWake.wait_for(lock, pause);
     uint32_t last = issued.load(std::memory_order_acquire);
-    bool idle = progress.load(std::memory_order_relaxed) == (uint64_t)last * tasks.size();
+    bool idle = progress.load(std::memory_order_relaxed) ==
+                (uint64_t)last * tasks.size();
     if (closing.load(std::memory_order_acquire) && idle)
       return;
-    if (uint64_t current = progress.load(std::memory_order_relaxed); idle || current != seen) {
+    if (uint64_t current = progress.load(std::memory_order_relaxed);
+        idle || current != seen) {
       seen = current;
       since = Clock::now();
       continue;
     }
     if (Clock::now() - since < limit)
       continue;
-    std::string message = format("no operation ended within %g seconds:", options.watchdogSeconds) + describeLanes();
+    std::string message = format("no operation ended within %g seconds:",
+                                 options.watchdogSeconds) +
+                          describeLanes();
     stuck.store(true, std::memory_order_release);
     failure.report(0, deviceError(message), /*consistent=*/false);
     for (Event &event : events)

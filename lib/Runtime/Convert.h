@@ -17,7 +17,9 @@
 
 namespace rondo::runtime {
 
-inline float widenBF16(uint16_t bits) { return std::bit_cast<float>((uint32_t)bits << 16); }
+inline float widenBF16(uint16_t bits) {
+  return std::bit_cast<float>((uint32_t)bits << 16);
+}
 
 /// To nearest, ties to even; a NaN stays a (quiet) NaN.
 inline uint16_t roundBF16(float value) {
@@ -28,7 +30,8 @@ inline uint16_t roundBF16(float value) {
 }
 
 inline float widenF16(uint16_t half) {
-  uint32_t sign = (uint32_t)(half & 0x8000u) << 16, exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu;
+  uint32_t sign = (uint32_t)(half & 0x8000u) << 16,
+           exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu;
   if (exponent == 0x1f)
     return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
   if (exponent != 0)
@@ -47,7 +50,8 @@ inline uint16_t roundF16(float value) {
   if (magnitude >= 0x477ff000u) // 65520 and more round to 2^16
     return (uint16_t)(sign | 0x7c00u);
   if (magnitude < 0x38800000u) {
-    // Below 2^-14: adding 2^-1 aligns the unit of the sum's fraction with 2^-24, and the addition rounds.
+    // Below 2^-14: adding 2^-1 aligns the unit of the sum's fraction with
+    // 2^-24, and the addition rounds.
     float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return (uint16_t)(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u));
   }
@@ -62,7 +66,8 @@ inline uint16_t load16(const std::byte *data, uint64_t index) {
 }
 
 /// Element `index` of a float array, as f32.
-inline float loadFloat(const std::byte *data, program::ElementType type, uint64_t index) {
+inline float loadFloat(const std::byte *data, program::ElementType type,
+                       uint64_t index) {
   switch (type) {
   case program::ElementType::BF16:
     return widenBF16(load16(data, index));
@@ -82,7 +87,8 @@ inline float loadFloat(const std::byte *data, program::ElementType type, uint64_
 }
 
 /// Rounds f32 to a float type and stores it as element `index`.
-inline void storeFloat(std::byte *data, program::ElementType type, uint64_t index, float value) {
+inline void storeFloat(std::byte *data, program::ElementType type,
+                       uint64_t index, float value) {
   switch (type) {
   case program::ElementType::BF16: {
     uint16_t bits = roundBF16(value);

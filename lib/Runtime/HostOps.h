@@ -20,17 +20,20 @@
 
 namespace rondo::runtime {
 
-/// The first error of a session. Tasks of the failed step and of later ones are no longer run; earlier steps finish.
+/// The first error of a session. Tasks of the failed step and of later ones are
+/// no longer run; earlier steps finish.
 class Failure {
 public:
   /// `consistent`: false if the state is lost whatever the updates did.
   void report(uint32_t step, Status status, bool consistent = true);
-  /// Before an update of `step` writes. False: the step has failed, and the update must not run.
+  /// Before an update of `step` writes. False: the step has failed, and the
+  /// update must not run.
   bool beginUpdate(uint32_t step);
   bool failed() const { return stop.load(std::memory_order_acquire) != kNever; }
   /// The error for whoever waits for `step`; ok for steps before it.
   Status statusOf(uint64_t step) const;
-  /// No update of the failed step has run: the state is that after the steps before it.
+  /// No update of the failed step has run: the state is that after the steps
+  /// before it.
   bool consistent() const;
 
   static constexpr uint32_t kNever = Event::kReleased;
@@ -44,13 +47,16 @@ private:
   std::atomic<uint32_t> updating{0}; ///< Steps of which an update has begun.
 };
 
-/// Seeds, losses, sums, norms, updates. `update` and `staging` run at the same time, each from one thread.
+/// Seeds, losses, sums, norms, updates. `update` and `staging` run at the same
+/// time, each from one thread.
 class HostOps {
 public:
-  HostOps(const Program &program, const Executable &executable, Parameters &parameters, const Inputs &inputs,
-          uint32_t threads, Failure &failure);
+  HostOps(const Program &program, const Executable &executable,
+          Parameters &parameters, const Inputs &inputs, uint32_t threads,
+          Failure &failure);
 
-  /// The step's results go here; set before the step is issued. Two steps are in flight.
+  /// The step's results go here; set before the step is issued. Two steps are
+  /// in flight.
   StepResult *results[2] = {nullptr, nullptr};
   LearningRate learningRate;
   /// The step whose gradients are kept.
@@ -63,7 +69,8 @@ public:
   };
   static void run(void *context, const TaskCall &call);
   /// Task::failed, with an Operation as context.
-  static void launchFailed(void *context, const TaskCall &call, uint32_t number);
+  static void launchFailed(void *context, const TaskCall &call,
+                           uint32_t number);
 
 private:
   /// A trainable parameter within its block.
@@ -71,7 +78,8 @@ private:
     const program::Parameter *parameter = nullptr;
     uint64_t elements = 0, firstChunk = 0, masterOffset = 0;
     KernelFunction kernel = nullptr;
-    bool copyMaster = false; ///< Its f32 upload copy is written by a copy, beside bf16 neighbours.
+    bool copyMaster = false; ///< Its f32 upload copy is written by a copy,
+                             ///< beside bf16 neighbours.
   };
   struct Block {
     std::vector<Member> members;
@@ -98,7 +106,8 @@ private:
   Failure &failure;
   EntryScratch stagingScratch;
   std::vector<Block> blocks;
-  std::vector<std::vector<uint32_t>> normBlocks; ///< By op: the block of each gradient operand.
+  std::vector<std::vector<uint32_t>>
+      normBlocks; ///< By op: the block of each gradient operand.
   std::vector<double> chunkSums;
 };
 

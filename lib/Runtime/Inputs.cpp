@@ -20,16 +20,19 @@ static uint64_t mix(uint64_t value) {
   return value ^ value >> 33;
 }
 
-uint64_t rondo::runtime::permute(uint64_t index, uint64_t count, uint64_t seed) {
+uint64_t rondo::runtime::permute(uint64_t index, uint64_t count,
+                                 uint64_t seed) {
   if (count <= 1)
     return 0;
-  // Two halves of equal width cover [0, count); the walk leaves the rest out, on average after less than four rounds.
+  // Two halves of equal width cover [0, count); the walk leaves the rest out,
+  // on average after less than four rounds.
   int half = (std::bit_width(count - 1) + 1) / 2;
   uint64_t mask = (uint64_t(1) << half) - 1;
   do {
     uint64_t left = index >> half, right = index & mask;
     for (uint64_t round = 0; round < 6; ++round) {
-      uint64_t next = left ^ (mix(right + mix(seed + round * 0x9e3779b97f4a7c15u)) & mask);
+      uint64_t next =
+          left ^ (mix(right + mix(seed + round * 0x9e3779b97f4a7c15u)) & mask);
       left = right;
       right = next;
     }
@@ -47,10 +50,12 @@ Inputs::Inputs(const Program &program) : program(program) {
     uint64_t elements = 0;
     countElements(input.shape(), elements);
     inputs[i].batch = shape.empty() ? 1 : (uint64_t)shape[0];
-    inputs[i].rowBytes = elements / inputs[i].batch * elementBytes(input.type());
+    inputs[i].rowBytes =
+        elements / inputs[i].batch * elementBytes(input.type());
   }
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
-    if (const program::Op &op = *table.ops()->Get(i); op.kind() == program::OpKind::StageInput)
+    if (const program::Op &op = *table.ops()->Get(i);
+        op.kind() == program::OpKind::StageInput)
       inputs[(size_t)op.input()].used = true;
 }
 
@@ -60,67 +65,84 @@ Status Inputs::find(const std::string &name, uint32_t &index) const {
   for (index = 0; index < sizeOf(list); ++index) {
     if (text(list->Get(index)->name()) == name)
       return Status::success();
-    names += (names.empty() ? "'" : ", '") + std::string(text(list->Get(index)->name())) + "'";
+    names += (names.empty() ? "'" : ", '") +
+             std::string(text(list->Get(index)->name())) + "'";
   }
-  return userError("the program has no input '" + name + "'; its inputs are " + (names.empty() ? "none" : names));
+  return userError("the program has no input '" + name + "'; its inputs are " +
+                   (names.empty() ? "none" : names));
 }
 
-Status Inputs::check(uint32_t index, const std::string &what, const std::string &typeName, bool sameType,
+Status Inputs::check(uint32_t index, const std::string &what,
+                     const std::string &typeName, bool sameType,
                      std::span<const int64_t> shape) const {
   const program::Input &input = *program.table().inputs()->Get(index);
   std::span<const int64_t> batch = shapeOf(input.shape());
   std::string name(text(input.name()));
   if (!sameType)
-    return userError(format("input '%s': %s holds %s, the program wants %s; convert it with array.astype('%s')",
-                            name.c_str(), what.c_str(), typeName.c_str(), elementName(input.type()),
+    return userError(format("input '%s': %s holds %s, the program wants %s; "
+                            "convert it with array.astype('%s')",
+                            name.c_str(), what.c_str(), typeName.c_str(),
+                            elementName(input.type()),
                             elementName(input.type())));
   std::vector<int64_t> wanted(batch.begin(), batch.end());
   if (wanted.empty())
     wanted.push_back(1); // one value a micro-batch
-  bool same = shape.size() == wanted.size() && std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1);
+  bool same = shape.size() == wanted.size() &&
+              std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1);
   if (!same) {
     std::string text = "[samples";
     for (size_t i = 1; i < wanted.size(); ++i)
       text += ", " + std::to_string(wanted[i]);
-    return userError(format("input '%s': %s has shape %s, the program wants %s] with %lld samples in each of %u "
+    return userError(format("input '%s': %s has shape %s, the program wants "
+                            "%s] with %lld samples in each of %u "
                             "micro-batches a step",
-                            name.c_str(), what.c_str(), shapeText(shape).c_str(), text.c_str(), (long long)wanted[0],
-                            program.microBatches()));
+                            name.c_str(), what.c_str(),
+                            shapeText(shape).c_str(), text.c_str(),
+                            (long long)wanted[0], program.microBatches()));
   }
   if (shape[0] == 0)
-    return userError(format("input '%s': %s holds no samples", name.c_str(), what.c_str()));
+    return userError(
+        format("input '%s': %s holds no samples", name.c_str(), what.c_str()));
   return Status::success();
 }
 
-void Inputs::bind(uint32_t index, std::span<const int64_t> shape, const std::byte *data, uint32_t firstStep) {
+void Inputs::bind(uint32_t index, std::span<const int64_t> shape,
+                  const std::byte *data, uint32_t firstStep) {
   inputs[index].samples = (uint64_t)shape[0];
   inputs[index].data = data;
   inputs[index].firstStep = firstStep;
 }
 
-Status Inputs::bindFile(const std::string &name, const std::string &path, uint32_t firstStep) {
+Status Inputs::bindFile(const std::string &name, const std::string &path,
+                        uint32_t firstStep) {
   uint32_t index = 0;
   if (Status status = find(name, index); !status.ok())
     return status;
   NpyFile npy;
   if (Status status = NpyFile::open(path, npy); !status.ok())
     return status;
-  bool same = npy.known && npy.type == program.table().inputs()->Get(index)->type();
-  std::string typeName = npy.known ? elementName(npy.type) : "'" + npy.descriptor + "'";
-  if (Status status = check(index, path, typeName, same, npy.shape); !status.ok())
+  bool same =
+      npy.known && npy.type == program.table().inputs()->Get(index)->type();
+  std::string typeName =
+      npy.known ? elementName(npy.type) : "'" + npy.descriptor + "'";
+  if (Status status = check(index, path, typeName, same, npy.shape);
+      !status.ok())
     return status;
   inputs[index].file = std::move(npy);
-  bind(index, inputs[index].file.shape, inputs[index].file.data.data(), firstStep);
+  bind(index, inputs[index].file.shape, inputs[index].file.data.data(),
+       firstStep);
   return Status::success();
 }
 
-Status Inputs::bindMemory(const std::string &name, program::ElementType type, std::span<const int64_t> shape,
-                          const void *data, uint32_t firstStep) {
+Status Inputs::bindMemory(const std::string &name, program::ElementType type,
+                          std::span<const int64_t> shape, const void *data,
+                          uint32_t firstStep) {
   uint32_t index = 0;
   if (Status status = find(name, index); !status.ok())
     return status;
   bool same = type == program.table().inputs()->Get(index)->type();
-  if (Status status = check(index, "the array", elementName(type), same, shape); !status.ok())
+  if (Status status = check(index, "the array", elementName(type), same, shape);
+      !status.ok())
     return status;
   inputs[index].file = NpyFile();
   bind(index, shape, static_cast<const std::byte *>(data), firstStep);
@@ -147,7 +169,8 @@ uint64_t Inputs::stepsPerEpoch() const {
   uint64_t steps = UINT64_MAX;
   for (const Bound &input : inputs)
     if (input.used)
-      steps = std::min(steps, input.samples / (input.batch * program.microBatches()));
+      steps = std::min(steps,
+                       input.samples / (input.batch * program.microBatches()));
   return steps;
 }
 
@@ -165,13 +188,17 @@ Status Inputs::available(uint32_t step, uint64_t &steps) const {
     }
     if (!first)
       first = &inputs[i];
-    if (shuffled && (inputs[i].batch != first->batch || inputs[i].samples != first->samples))
-      return userError(format("shuffled inputs must hold the same samples: input '%s' holds %llu, another one %llu",
-                              name.c_str(), (unsigned long long)inputs[i].samples,
+    if (shuffled && (inputs[i].batch != first->batch ||
+                     inputs[i].samples != first->samples))
+      return userError(format("shuffled inputs must hold the same samples: "
+                              "input '%s' holds %llu, another one %llu",
+                              name.c_str(),
+                              (unsigned long long)inputs[i].samples,
                               (unsigned long long)first->samples));
   }
   if (!unbound.empty())
-    return userError("no data for input " + unbound + "; give --input=NAME=@FILE.npy for each");
+    return userError("no data for input " + unbound +
+                     "; give --input=NAME=@FILE.npy for each");
   if (!first)
     return Status::success();
   uint64_t all = 0;
@@ -185,16 +212,22 @@ Status Inputs::available(uint32_t step, uint64_t &steps) const {
   return Status::success();
 }
 
-void Inputs::stage(uint32_t index, uint32_t microBatch, uint32_t step, std::byte *target) const {
+void Inputs::stage(uint32_t index, uint32_t microBatch, uint32_t step,
+                   std::byte *target) const {
   const Bound &input = inputs[index];
   uint64_t perEpoch = stepsPerEpoch(), local = step - input.firstStep;
   uint64_t epoch = local / perEpoch, inEpoch = local % perEpoch;
-  uint64_t sample = (inEpoch * program.microBatches() + microBatch) * input.batch;
+  uint64_t sample =
+      (inEpoch * program.microBatches() + microBatch) * input.batch;
   if (!shuffled) {
-    std::memcpy(target, input.data + sample * input.rowBytes, input.batch * input.rowBytes);
+    std::memcpy(target, input.data + sample * input.rowBytes,
+                input.batch * input.rowBytes);
     return;
   }
   for (uint64_t i = 0; i < input.batch; ++i)
     std::memcpy(target + i * input.rowBytes,
-                input.data + permute(sample + i, input.samples, mix(seed) + epoch) * input.rowBytes, input.rowBytes);
+                input.data +
+                    permute(sample + i, input.samples, mix(seed) + epoch) *
+                        input.rowBytes,
+                input.rowBytes);
 }

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A model input is bound to an array that holds samples along axis 0. Samples are consumed in order (or in a permutation
-// of its own for every epoch): step by step, micro-batch by micro-batch.
+// A model input is bound to an array that holds samples along axis 0. Samples
+// are consumed in order (or in a permutation of its own for every epoch): step
+// by step, micro-batch by micro-batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +24,21 @@ class Inputs {
 public:
   explicit Inputs(const Program &program);
 
-  /// Binds an input from step `firstStep` on. The array must have the program's element type and, beyond axis 0, shape.
-  Status bindFile(const std::string &name, const std::string &path, uint32_t firstStep);
+  /// Binds an input from step `firstStep` on. The array must have the program's
+  /// element type and, beyond axis 0, shape.
+  Status bindFile(const std::string &name, const std::string &path,
+                  uint32_t firstStep);
   /// `data` stays alive and unchanged until replaced.
-  Status bindMemory(const std::string &name, program::ElementType type, std::span<const int64_t> shape,
-                    const void *data, uint32_t firstStep);
-  /// Visits samples `epochs` times; with `shuffle`, each time in another permutation drawn from `seed`.
+  Status bindMemory(const std::string &name, program::ElementType type,
+                    std::span<const int64_t> shape, const void *data,
+                    uint32_t firstStep);
+  /// Visits samples `epochs` times; with `shuffle`, each time in another
+  /// permutation drawn from `seed`.
   Status setOrder(bool shuffle, uint64_t seed, uint32_t epochs);
 
-  /// Steps that the bound arrays hold from `step` on. Error: an input that the program stages is not bound (all are named), or
-  /// shuffled inputs hold different numbers of samples.
+  /// Steps that the bound arrays hold from `step` on. Error: an input that the
+  /// program stages is not bound (all are named), or shuffled inputs hold
+  /// different numbers of samples.
   Status available(uint32_t step, uint64_t &steps) const;
   /// Steps that one visit of all samples takes.
   uint64_t stepsPerEpoch() const;
@@ -40,12 +46,13 @@ public:
   uint64_t samplesPerStep() const;
 
   /// Copies one micro-batch's rows. Only within what `available` allows.
-  void stage(uint32_t input, uint32_t microBatch, uint32_t step, std::byte *target) const;
+  void stage(uint32_t input, uint32_t microBatch, uint32_t step,
+             std::byte *target) const;
 
 private:
   struct Bound {
-    bool used = false;    ///< The program stages it.
-    uint64_t batch = 1;   ///< Samples of a micro-batch.
+    bool used = false;  ///< The program stages it.
+    uint64_t batch = 1; ///< Samples of a micro-batch.
     uint64_t rowBytes = 0;
     uint64_t samples = 0; ///< In the array; 0: unbound.
     uint32_t firstStep = 0;
@@ -54,9 +61,11 @@ private:
   };
 
   Status find(const std::string &name, uint32_t &index) const;
-  Status check(uint32_t index, const std::string &what, const std::string &typeName, bool sameType,
+  Status check(uint32_t index, const std::string &what,
+               const std::string &typeName, bool sameType,
                std::span<const int64_t> shape) const;
-  void bind(uint32_t index, std::span<const int64_t> shape, const std::byte *data, uint32_t firstStep);
+  void bind(uint32_t index, std::span<const int64_t> shape,
+            const std::byte *data, uint32_t firstStep);
 
   const Program &program;
   std::vector<Bound> inputs;
@@ -65,8 +74,8 @@ private:
   uint32_t epochs = 1;
 };
 
-/// The image of `index` under a permutation of [0, count) drawn from `seed`: a Feistel network with cycle walking, so that no
-/// table is needed.
+/// The image of `index` under a permutation of [0, count) drawn from `seed`: a
+/// Feistel network with cycle walking, so that no table is needed.
 uint64_t permute(uint64_t index, uint64_t count, uint64_t seed);
 
 } // namespace rondo::runtime

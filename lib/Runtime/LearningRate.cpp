@@ -39,7 +39,9 @@ Status LearningRate::parse(const std::string &text) {
       continue;
     }
     size_t equals = word.find('=');
-    std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    std::string key = word.substr(0, equals),
+                value =
+                    equals == std::string::npos ? "" : word.substr(equals + 1);
     const char *stop = value.data() + value.size();
     if (key == "warmup") {
       auto [at, error] = std::from_chars(value.data(), stop, result.warmup);
@@ -47,7 +49,8 @@ Status LearningRate::parse(const std::string &text) {
         return wrong("is not a number of steps");
     } else if (key == "min") {
       auto [at, error] = std::from_chars(value.data(), stop, result.least);
-      if (error != std::errc() || at != stop || !(result.least >= 0) || !std::isfinite(result.least))
+      if (error != std::errc() || at != stop || !(result.least >= 0) ||
+          !std::isfinite(result.least))
         return wrong("is not a rate");
     } else {
       return wrong("is neither warmup= nor min=");

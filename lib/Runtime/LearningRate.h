@@ -18,7 +18,8 @@ struct LearningRate {
   Shape shape = Shape::Constant;
   double base = 0;     ///< The program's.
   double least = 0;    ///< Where linear and cosine end.
-  uint64_t warmup = 0; ///< Steps of a linear rise to base; the first step already has base / warmup.
+  uint64_t warmup = 0; ///< Steps of a linear rise to base; the first step
+                       ///< already has base / warmup.
   uint64_t total = 0;  ///< Steps after which `least` is reached.
 
   /// "constant", "cosine,warmup=100,min=1e-5".

@@ -14,7 +14,8 @@ using namespace rondo;
 using namespace rondo::runtime;
 using program::ElementType;
 
-/// The header is a Python dictionary literal of three known keys; this finds a key's value, or nothing.
+/// The header is a Python dictionary literal of three known keys; this finds a
+/// key's value, or nothing.
 static std::string_view valueOf(std::string_view header, std::string_view key) {
   size_t place = header.find("'" + std::string(key) + "'");
   if (place == std::string_view::npos)
@@ -51,10 +52,16 @@ static bool typeOf(std::string_view descriptor, ElementType &type) {
   static const struct {
     const char *descriptor;
     ElementType type;
-  } types[] = {{"<f4", ElementType::F32}, {"<f2", ElementType::F16}, {"<f8", ElementType::F64},
-               {"<i8", ElementType::I64}, {"<i4", ElementType::I32}, {"|b1", ElementType::Bool},
+  } types[] = {{"<f4", ElementType::F32},
+               {"<f2", ElementType::F16},
+               {"<f8", ElementType::F64},
+               {"<i8", ElementType::I64},
+               {"<i4", ElementType::I32},
+               {"|b1", ElementType::Bool},
                // What NumPy writes for the bfloat16 of ml_dtypes.
-               {"<V2", ElementType::BF16}, {"|V2", ElementType::BF16}, {"bfloat16", ElementType::BF16}};
+               {"<V2", ElementType::BF16},
+               {"|V2", ElementType::BF16},
+               {"bfloat16", ElementType::BF16}};
   for (const auto &candidate : types)
     if (descriptor == candidate.descriptor) {
       type = candidate.type;
@@ -68,9 +75,12 @@ Status NpyFile::open(const std::string &path, NpyFile &npy) {
   if (Status status = MappedFile::open(path, result.file); !status.ok())
     return status;
   std::span<const std::byte> bytes = result.file->bytes();
-  auto damaged = [&](const std::string &what) { return userError(path + ": not a usable .npy file: " + what); };
+  auto damaged = [&](const std::string &what) {
+    return userError(path + ": not a usable .npy file: " + what);
+  };
   if (bytes.size() < 10 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
-    return damaged("it does not begin with NumPy's magic bytes; write it with numpy.save");
+    return damaged(
+        "it does not begin with NumPy's magic bytes; write it with numpy.save");
   auto version = (uint8_t)bytes[6];
   size_t prefix = version == 1 ? 10 : 12;
   uint32_t length = 0;
@@ -79,8 +89,10 @@ Status NpyFile::open(const std::string &path, NpyFile &npy) {
   std::memcpy(&length, bytes.data() + 8, prefix - 8);
   if (length > bytes.size() - prefix)
     return damaged("its header is truncated");
-  std::string_view header(reinterpret_cast<const char *>(bytes.data()) + prefix, length);
-  std::string_view descriptor = valueOf(header, "descr"), order = valueOf(header, "fortran_order");
+  std::string_view header(reinterpret_cast<const char *>(bytes.data()) + prefix,
+                          length);
+  std::string_view descriptor = valueOf(header, "descr"),
+                   order = valueOf(header, "fortran_order");
   if (descriptor.empty() || (descriptor[0] != '\'' && descriptor[0] != '"'))
     return damaged("its element type is not a simple one");
   size_t quote = descriptor.find(descriptor[0], 1);
@@ -90,7 +102,8 @@ Status NpyFile::open(const std::string &path, NpyFile &npy) {
   if (!parseShape(valueOf(header, "shape"), result.shape))
     return damaged("its shape does not parse");
   if (order.rfind("False", 0) != 0 && result.shape.size() > 1)
-    return damaged("it is in Fortran order; write numpy.ascontiguousarray(array)");
+    return damaged(
+        "it is in Fortran order; write numpy.ascontiguousarray(array)");
   result.known = typeOf(result.descriptor, result.type);
   if (result.known) {
     uint64_t size = elementBytes(result.type);
@@ -98,8 +111,10 @@ Status NpyFile::open(const std::string &path, NpyFile &npy) {
       if (__builtin_mul_overflow(size, (uint64_t)extent, &size))
         return damaged("its shape overflows");
     if (size > bytes.size() - prefix - length)
-      return damaged(format("it is truncated: %llu bytes of data instead of %llu",
-                            (unsigned long long)(bytes.size() - prefix - length), (unsigned long long)size));
+      return damaged(
+          format("it is truncated: %llu bytes of data instead of %llu",
+                 (unsigned long long)(bytes.size() - prefix - length),
+                 (unsigned long long)size));
     result.data = bytes.subspan(prefix + length, size);
   }
   npy = std::move(result);

@@ -16,14 +16,16 @@
 
 namespace rondo::runtime {
 
-/// A memory-mapped array in C order, versions 1 to 3 of the format (numpy.lib.format).
+/// A memory-mapped array in C order, versions 1 to 3 of the format
+/// (numpy.lib.format).
 struct NpyFile {
   std::unique_ptr<MappedFile> file;
-  std::string descriptor;               ///< NumPy's, such as "<i8".
-  bool known = false;                   ///< `type` is the descriptor's element type.
+  std::string descriptor; ///< NumPy's, such as "<i8".
+  bool known = false;     ///< `type` is the descriptor's element type.
   program::ElementType type{};
   std::vector<int64_t> shape;
-  std::span<const std::byte> data;      ///< Exactly what shape and type need, if `known`.
+  std::span<const std::byte>
+      data; ///< Exactly what shape and type need, if `known`.
 
   static Status open(const std::string &path, NpyFile &npy);
 };

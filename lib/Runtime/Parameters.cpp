@@ -17,29 +17,36 @@ using namespace rondo;
 using namespace rondo::runtime;
 using program::ElementType;
 
-static std::string nameOf(const program::Parameter &parameter) { return std::string(text(parameter.name())); }
+static std::string nameOf(const program::Parameter &parameter) {
+  return std::string(text(parameter.name()));
+}
 
 /// For people: both names, if they differ.
 static std::string fullName(const program::Parameter &parameter) {
   std::string name = "'" + nameOf(parameter) + "'";
-  if (!text(parameter.source()).empty() && text(parameter.source()) != text(parameter.name()))
+  if (!text(parameter.source()).empty() &&
+      text(parameter.source()) != text(parameter.name()))
     name += " (" + std::string(text(parameter.source())) + ")";
   return name;
 }
 
 Parameters::Parameters(const Program &program, Buffer pinned, Buffer host)
-    : program(program), table(program.table()), pinned(pinned), host(host), optimizers(sizeOf(table.blocks())) {
+    : program(program), table(program.table()), pinned(pinned), host(host),
+      optimizers(sizeOf(table.blocks())) {
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
-    if (const program::Op *op = table.ops()->Get(i); op->kind() == program::OpKind::Optimizer)
+    if (const program::Op *op = table.ops()->Get(i);
+        op->kind() == program::OpKind::Optimizer)
       optimizers[(uint32_t)op->block()] = op;
 }
 
 std::byte *Parameters::address(uint32_t index) const {
   const program::Buffer &buffer = *table.buffers()->Get(index);
-  return (buffer.space() == program::Space::Pinned ? pinned.data : host.data) + buffer.offset();
+  return (buffer.space() == program::Space::Pinned ? pinned.data : host.data) +
+         buffer.offset();
 }
 
-std::byte *Parameters::operandAddress(const program::Op &op, int index, uint64_t iteration) const {
+std::byte *Parameters::operandAddress(const program::Op &op, int index,
+                                      uint64_t iteration) const {
   const program::Operand &operand = *op.operands()->Get((uint32_t)index);
   uint64_t instance = (iteration + operand.phase()) % operand.buffers()->size();
   return address(operand.buffers()->Get((uint32_t)instance)) + operand.offset();
@@ -70,7 +77,8 @@ uint64_t Parameters::elements(uint32_t index) const {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// A parameter's elements: stored ones, in its own or the transposed layout, or drawn ones.
+/// A parameter's elements: stored ones, in its own or the transposed layout, or
+/// drawn ones.
 struct Parameters::Source {
   const std::byte *data = nullptr;
   ElementType type{};
@@ -95,38 +103,50 @@ float Parameters::Source::at(uint64_t index) const {
   case Constant:
     return constant;
   case Normal: {
-    // Counter-based, so that an element does not depend on the order of drawing; Box and Muller's transform.
+    // Counter-based, so that an element does not depend on the order of
+    // drawing; Box and Muller's transform.
     uint64_t bits = mix(key + 2 * index), more = mix(key + 2 * index + 1);
-    double u = ((double)(bits >> 11) + 1) * 0x1p-53, v = (double)(more >> 11) * 0x1p-53;
+    double u = ((double)(bits >> 11) + 1) * 0x1p-53,
+           v = (double)(more >> 11) * 0x1p-53;
     return (float)(0.02 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v));
   }
   default:
     break;
   }
-  return loadFloat(data, type, transposed ? index % columns * rows + index / columns : index);
+  return loadFloat(data, type,
+                   transposed ? index % columns * rows + index / columns
+                              : index);
 }
 
-Status Parameters::openLocation(const program::Parameter &parameter, Source &source) {
+Status Parameters::openLocation(const program::Parameter &parameter,
+                                Source &source) {
   std::string location(text(parameter.location())), name = fullName(parameter);
-  // Relative, so that a program moves together with its files. It may lead upwards, to a model in another folder: what
-  // external data of the model may name was checked when it was imported.
+  // Relative, so that a program moves together with its files. It may lead
+  // upwards, to a model in another folder: what external data of the model may
+  // name was checked when it was imported.
   if (location.front() == '/')
-    return userError(name + ": its file '" + location + "' is named by an absolute path, which is refused");
+    return userError(name + ": its file '" + location +
+                     "' is named by an absolute path, which is refused");
   std::unique_ptr<MappedFile> &file = files[location];
   if (!file)
-    if (Status status = MappedFile::open(program.directory() + location, file); !status.ok())
+    if (Status status = MappedFile::open(program.directory() + location, file);
+        !status.ok())
       return Status(status.code(), name + ": " + status.message());
   uint64_t count = 0;
   countElements(parameter.shape(), count);
   uint64_t bytes = count * elementBytes(parameter.type());
   if (parameter.length() != bytes)
-    return userError(format("%s: %llu bytes are stored, its shape %s of %s needs %llu", name.c_str(),
-                            (unsigned long long)parameter.length(), shapeText(shapeOf(parameter.shape())).c_str(),
-                            elementName(parameter.type()), (unsigned long long)bytes));
-  if (parameter.offset() > file->bytes().size() || bytes > file->bytes().size() - parameter.offset())
-    return userError(format("%s: bytes [%llu, +%llu) are not in %s, which has %zu", name.c_str(),
-                            (unsigned long long)parameter.offset(), (unsigned long long)bytes, file->path().c_str(),
-                            file->bytes().size()));
+    return userError(
+        format("%s: %llu bytes are stored, its shape %s of %s needs %llu",
+               name.c_str(), (unsigned long long)parameter.length(),
+               shapeText(shapeOf(parameter.shape())).c_str(),
+               elementName(parameter.type()), (unsigned long long)bytes));
+  if (parameter.offset() > file->bytes().size() ||
+      bytes > file->bytes().size() - parameter.offset())
+    return userError(format(
+        "%s: bytes [%llu, +%llu) are not in %s, which has %zu", name.c_str(),
+        (unsigned long long)parameter.offset(), (unsigned long long)bytes,
+        file->path().c_str(), file->bytes().size()));
   source.data = file->bytes().data() + parameter.offset();
   source.type = parameter.type();
   return Status::success();
@@ -146,17 +166,21 @@ Status Parameters::fromProgram(uint32_t index, Source &source, bool &found) {
   return Status::success();
 }
 
-/// Looks under the initializer's name, in its layout, then under the source name, in the source's, then under the copies'.
-Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors, const std::string &prefix,
-                             Source &source) const {
+/// Looks under the initializer's name, in its layout, then under the source
+/// name, in the source's, then under the copies'.
+Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors,
+                             const std::string &prefix, Source &source) const {
   const program::Parameter &parameter = *table.parameters()->Get(index);
   const StoredTensor *tensor = tensors.find(prefix + nameOf(parameter));
   bool transposed = false;
-  if (!tensor && (tensor = tensors.find(prefix + std::string(text(parameter.source())))))
+  if (!tensor &&
+      (tensor = tensors.find(prefix + std::string(text(parameter.source())))))
     transposed = parameter.transposed();
   for (uint32_t c = 0; !tensor && c < sizeOf(parameter.copies()); ++c) {
-    tensor = tensors.find(prefix + std::string(text(parameter.copies()->Get(c))));
-    transposed = tensor && parameter.copies_transposed() && parameter.copies_transposed()->Get(c);
+    tensor =
+        tensors.find(prefix + std::string(text(parameter.copies()->Get(c))));
+    transposed = tensor && parameter.copies_transposed() &&
+                 parameter.copies_transposed()->Get(c);
   }
   if (!tensor)
     return userError(fullName(parameter) + ": not in the files");
@@ -165,11 +189,14 @@ Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors, const s
   if (transposed)
     std::swap(shape[0], shape[1]);
   if (tensor->shape != shape)
-    return userError(fullName(parameter) + ": has shape " + shapeText(tensor->shape) + " in the files, the program wants " +
-                     shapeText(shape));
+    return userError(fullName(parameter) + ": has shape " +
+                     shapeText(tensor->shape) +
+                     " in the files, the program wants " + shapeText(shape));
   bool floats = parameter.type() <= ElementType::F64;
-  if (!tensor->known || (floats ? tensor->type > ElementType::F64 : tensor->type != parameter.type()))
-    return userError(fullName(parameter) + ": is of type " + tensor->dtype + " in the files, the program wants " +
+  if (!tensor->known || (floats ? tensor->type > ElementType::F64
+                                : tensor->type != parameter.type()))
+    return userError(fullName(parameter) + ": is of type " + tensor->dtype +
+                     " in the files, the program wants " +
                      elementName(parameter.type()));
   source.data = tensor->data.data();
   source.type = tensor->type;
@@ -182,7 +209,8 @@ Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors, const s
 }
 
 /// By role: scales 1, biases 0, everything else normal with deviation 0.02.
-static void drawByRole(const program::Parameter &parameter, uint64_t seed, float &constant, uint64_t &key, bool &normal) {
+static void drawByRole(const program::Parameter &parameter, uint64_t seed,
+                       float &constant, uint64_t &key, bool &normal) {
   std::string_view role = text(parameter.role());
   normal = role != "scale" && role != "bias";
   constant = role == "scale" ? 1.0f : 0.0f;
@@ -193,13 +221,16 @@ static void drawByRole(const program::Parameter &parameter, uint64_t seed, float
 
 Status Parameters::load(const WeightsSource &weights) {
   TensorFiles tensors;
-  bool random = weights.source.rfind("random:", 0) == 0, given = !weights.source.empty() && !random;
+  bool random = weights.source.rfind("random:", 0) == 0,
+       given = !weights.source.empty() && !random;
   uint64_t seed = 0;
   if (random) {
-    const char *begin = weights.source.data() + 7, *end = weights.source.data() + weights.source.size();
+    const char *begin = weights.source.data() + 7,
+               *end = weights.source.data() + weights.source.size();
     auto [stop, error] = std::from_chars(begin, end, seed);
     if (error != std::errc() || stop != end)
-      return flagsError("--weights=" + weights.source + ": the seed is not a number");
+      return flagsError("--weights=" + weights.source +
+                        ": the seed is not a number");
   }
   if (given)
     if (Status status = tensors.open(weights.source); !status.ok())
@@ -213,20 +244,23 @@ Status Parameters::load(const WeightsSource &weights) {
     Status status;
     bool hasValue = parameter.value() && parameter.value()->length() != 0;
     bool found = true, drawn = random && parameter.type() <= ElementType::F64 &&
-                               (parameter.trainable() || (!hasValue && parameter.length() == 0));
+                               (parameter.trainable() ||
+                                (!hasValue && parameter.length() == 0));
     if (drawn) {
       bool normal = false;
       drawByRole(parameter, seed, source.constant, source.key, normal);
       source.kind = normal ? Source::Normal : Source::Constant;
     } else if (given && !(hasValue && !parameter.trainable())) {
-      // What the compiler computed from the graph (a frozen value in the program) is in no file of weights.
+      // What the compiler computed from the graph (a frozen value in the
+      // program) is in no file of weights.
       status = fromFiles(i, tensors, weights.prefix, source);
     } else {
       status = fromProgram(i, source, found);
     }
     if (status.ok() && !found)
       status = userError(fullName(parameter) +
-                         ": the model came without its value; give --weights=FILE.safetensors or random:SEED");
+                         ": the model came without its value; give "
+                         "--weights=FILE.safetensors or random:SEED");
     if (status.ok()) {
       store(i, source);
       continue;
@@ -237,7 +271,8 @@ Status Parameters::load(const WeightsSource &weights) {
   if (count > 50)
     problems += format("\n  and %u more", count - 50);
   if (count != 0)
-    return userError(format("%u parameters have no usable value:", count) + problems);
+    return userError(format("%u parameters have no usable value:", count) +
+                     problems);
   return Status::success();
 }
 
@@ -247,11 +282,13 @@ void Parameters::store(uint32_t index, const Source &source) {
   uint64_t count = elements(index);
   if (parameter.type() > ElementType::F64) {
     for (uint32_t upload : *block.upload())
-      std::memcpy(address(upload) + parameter.member_offset(), source.data, count * elementBytes(parameter.type()));
+      std::memcpy(address(upload) + parameter.member_offset(), source.data,
+                  count * elementBytes(parameter.type()));
     return;
   }
   // Frozen ones of f64 keep all their digits.
-  bool wide = source.kind == Source::Stored && source.type == ElementType::F64 &&
+  bool wide = source.kind == Source::Stored &&
+              source.type == ElementType::F64 &&
               parameter.upload_type() == ElementType::F64 && !source.transposed;
   constexpr uint64_t chunk = 4096;
   float values[chunk];
@@ -261,26 +298,31 @@ void Parameters::store(uint32_t index, const Source &source) {
       values[i - begin] = source.at(i);
     if (parameter.trainable())
       for (uint32_t master : *block.master())
-        std::memcpy(address(master) + masterOffset(table, parameter) + 4 * begin, values, 4 * (end - begin));
+        std::memcpy(address(master) + masterOffset(table, parameter) +
+                        4 * begin,
+                    values, 4 * (end - begin));
     for (uint32_t upload : *block.upload())
       for (uint64_t i = begin; !wide && i < end; ++i)
-        storeFloat(address(upload) + parameter.member_offset(), parameter.upload_type(), i, values[i - begin]);
+        storeFloat(address(upload) + parameter.member_offset(),
+                   parameter.upload_type(), i, values[i - begin]);
   }
   if (wide)
     for (uint32_t upload : *block.upload())
-      std::memcpy(address(upload) + parameter.member_offset(), source.data, 8 * count);
+      std::memcpy(address(upload) + parameter.member_offset(), source.data,
+                  8 * count);
 }
 
 //===----------------------------------------------------------------------===//
 // Reading, writing, saving
 //===----------------------------------------------------------------------===//
 
-void Parameters::read(uint32_t index, Quantity quantity, uint64_t iterations, uint64_t begin, uint64_t end,
-                      float *values) const {
+void Parameters::read(uint32_t index, Quantity quantity, uint64_t iterations,
+                      uint64_t begin, uint64_t end, float *values) const {
   const program::Parameter &parameter = *table.parameters()->Get(index);
   if (!parameter.trainable()) {
     const std::byte *data =
-        address(table.blocks()->Get(parameter.block())->upload()->Get(0)) + parameter.member_offset();
+        address(table.blocks()->Get(parameter.block())->upload()->Get(0)) +
+        parameter.member_offset();
     for (uint64_t i = begin; i < end; ++i)
       values[i - begin] = loadFloat(data, parameter.upload_type(), i);
     return;
@@ -289,19 +331,24 @@ void Parameters::read(uint32_t index, Quantity quantity, uint64_t iterations, ui
   OptimizerOperands operands = optimizerOperands(table, op);
   const std::byte *data;
   if (quantity == Quantity::Value)
-    data = (iterations == 0 ? operandAddress(op, operands.masterIn, 0)
-                            : operandAddress(op, operands.masterOut, iterations - 1)) +
+    data = (iterations == 0
+                ? operandAddress(op, operands.masterIn, 0)
+                : operandAddress(op, operands.masterOut, iterations - 1)) +
            masterOffset(table, parameter);
   else
-    data = operandAddress(op, operands.moments + (quantity == Quantity::SecondMoment), iterations ? iterations - 1 : 0) +
+    data = operandAddress(
+               op, operands.moments + (quantity == Quantity::SecondMoment),
+               iterations ? iterations - 1 : 0) +
            parameter.state_offset();
   std::memcpy(values, data + 4 * begin, 4 * (end - begin));
 }
 
-Status Parameters::write(uint32_t index, Quantity quantity, const float *values) {
+Status Parameters::write(uint32_t index, Quantity quantity,
+                         const float *values) {
   const program::Parameter &parameter = *table.parameters()->Get(index);
   if (parameter.type() > ElementType::F64)
-    return userError(fullName(parameter) + " is of " + elementName(parameter.type()) + ", not of floats");
+    return userError(fullName(parameter) + " is of " +
+                     elementName(parameter.type()) + ", not of floats");
   if (quantity == Quantity::Value) {
     Source source;
     source.data = reinterpret_cast<const std::byte *>(values);
@@ -312,9 +359,14 @@ Status Parameters::write(uint32_t index, Quantity quantity, const float *values)
   if (!parameter.trainable() || quantity == Quantity::Gradient)
     return userError(fullName(parameter) + ": has no such state to write");
   const program::Op &op = *optimizerOp(parameter.block());
-  int operand = optimizerOperands(table, op).moments + (quantity == Quantity::SecondMoment);
-  for (uint64_t instance = 0; instance < op.operands()->Get((uint32_t)operand)->buffers()->size(); ++instance)
-    std::memcpy(operandAddress(op, operand, instance) + parameter.state_offset(), values, 4 * elements(index));
+  int operand = optimizerOperands(table, op).moments +
+                (quantity == Quantity::SecondMoment);
+  for (uint64_t instance = 0;
+       instance < op.operands()->Get((uint32_t)operand)->buffers()->size();
+       ++instance)
+    std::memcpy(operandAddress(op, operand, instance) +
+                    parameter.state_offset(),
+                values, 4 * elements(index));
   return Status::success();
 }
 
@@ -330,27 +382,35 @@ void Parameters::captureGradient(uint32_t block, const std::byte *gradient) {
   captured = true;
 }
 
-void Parameters::readGradient(uint32_t index, uint64_t begin, uint64_t end, float *values) const {
+void Parameters::readGradient(uint32_t index, uint64_t begin, uint64_t end,
+                              float *values) const {
   const program::Parameter &parameter = *table.parameters()->Get(index);
-  std::memcpy(values, gradients[parameter.block()].data() + parameter.gradient_offset() / 4 + begin,
+  std::memcpy(values,
+              gradients[parameter.block()].data() +
+                  parameter.gradient_offset() / 4 + begin,
               4 * (end - begin));
 }
 
-Status Parameters::save(const std::string &path, Quantity quantity, Names names, uint64_t iterations) const {
+Status Parameters::save(const std::string &path, Quantity quantity, Names names,
+                        uint64_t iterations) const {
   std::vector<TensorToWrite> tensors;
   for (uint32_t i = 0; i < sizeOf(table.parameters()); ++i) {
     const program::Parameter &parameter = *table.parameters()->Get(i);
     // What the compiler folded is no parameter of the model.
-    bool folded = !parameter.trainable() && parameter.value() && parameter.value()->length() != 0;
-    if (parameter.type() > ElementType::F64 || folded || (quantity != Quantity::Value && !parameter.trainable()))
+    bool folded = !parameter.trainable() && parameter.value() &&
+                  parameter.value()->length() != 0;
+    if (parameter.type() > ElementType::F64 || folded ||
+        (quantity != Quantity::Value && !parameter.trainable()))
       continue;
     std::span<const int64_t> own = shapeOf(parameter.shape());
     auto add = [&](std::string name, bool transposed) {
       TensorToWrite tensor;
       tensor.name = std::move(name);
-      tensor.type = parameter.trainable() ? ElementType::F32 : parameter.upload_type();
+      tensor.type =
+          parameter.trainable() ? ElementType::F32 : parameter.upload_type();
       tensor.shape.assign(own.begin(), own.end());
-      auto fetch = [this, i, quantity, iterations](uint64_t begin, uint64_t end, float *values) {
+      auto fetch = [this, i, quantity, iterations](uint64_t begin, uint64_t end,
+                                                   float *values) {
         if (quantity == Quantity::Gradient)
           readGradient(i, begin, end, values);
         else
@@ -359,8 +419,9 @@ Status Parameters::save(const std::string &path, Quantity quantity, Names names,
       tensor.fill = fetch;
       if (transposed) {
         std::swap(tensor.shape[0], tensor.shape[1]);
-        tensor.fill = [fetch, rows = (uint64_t)own[0], columns = (uint64_t)own[1]](uint64_t begin, uint64_t end,
-                                                                                   float *values) {
+        tensor.fill = [fetch, rows = (uint64_t)own[0],
+                       columns = (uint64_t)own[1]](uint64_t begin, uint64_t end,
+                                                   float *values) {
           for (uint64_t at = begin; at < end; ++at) {
             uint64_t source = at % rows * columns + at / rows;
             fetch(source, source + 1, values + (at - begin));
@@ -371,13 +432,15 @@ Status Parameters::save(const std::string &path, Quantity quantity, Names names,
     };
     if (names == Names::Source) {
       std::string_view source = text(parameter.source());
-      add(source.empty() ? nameOf(parameter) : std::string(source), parameter.transposed());
+      add(source.empty() ? nameOf(parameter) : std::string(source),
+          parameter.transposed());
       continue;
     }
     add(nameOf(parameter), false);
     for (uint32_t c = 0; c < sizeOf(parameter.copies()); ++c)
       add(std::string(text(parameter.copies()->Get(c))),
-          parameter.copies_transposed() && parameter.copies_transposed()->Get(c));
+          parameter.copies_transposed() &&
+              parameter.copies_transposed()->Get(c));
   }
   return writeSafetensors(path, tensors);
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the program put each parameter, and how it gets there from files and back.
+// Where the program put each parameter, and how it gets there from files and
+// back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,54 +22,69 @@ namespace rondo::runtime {
 
 /// Where values come from besides the program itself.
 struct WeightsSource {
-  std::string source; ///< FILE.safetensors, INDEX.json, a directory, random:SEED; empty: what the program names.
+  std::string source; ///< FILE.safetensors, INDEX.json, a directory,
+                      ///< random:SEED; empty: what the program names.
   std::string prefix; ///< Before every name in the files.
 };
 
 /// What of a parameter: its value, or its optimizer state.
-enum class Quantity : uint8_t { Value = 0, Gradient = 1, FirstMoment = 2, SecondMoment = 3 };
+enum class Quantity : uint8_t {
+  Value = 0,
+  Gradient = 1,
+  FirstMoment = 2,
+  SecondMoment = 3
+};
 enum class Names : uint8_t { Onnx = 0, Source = 1 };
 
 class Parameters {
 public:
   Parameters(const Program &program, Buffer pinned, Buffer host);
 
-  /// Gives every parameter its value in all copies. Reports all parameters without one, or with a wrong one, at once.
+  /// Gives every parameter its value in all copies. Reports all parameters
+  /// without one, or with a wrong one, at once.
   Status load(const WeightsSource &weights);
 
   /// By ONNX or source name, or by that of a copy. -1: unknown.
   int64_t find(const std::string &name) const;
   uint64_t elements(uint32_t parameter) const;
-  /// Reads elements [begin, end) as f32, in the initializer's layout, as they are after `iterations` iterations. Not for Gradient.
-  void read(uint32_t parameter, Quantity quantity, uint64_t iterations, uint64_t begin, uint64_t end,
-            float *values) const;
+  /// Reads elements [begin, end) as f32, in the initializer's layout, as they
+  /// are after `iterations` iterations. Not for Gradient.
+  void read(uint32_t parameter, Quantity quantity, uint64_t iterations,
+            uint64_t begin, uint64_t end, float *values) const;
   /// Writes all copies.
   Status write(uint32_t parameter, Quantity quantity, const float *values);
 
-  /// Keeps a copy of what the optimizer reads: called by the Optimizer operation of the iteration whose gradients are wanted.
+  /// Keeps a copy of what the optimizer reads: called by the Optimizer
+  /// operation of the iteration whose gradients are wanted.
   void enableGradients();
   void captureGradient(uint32_t block, const std::byte *gradient);
   bool gradientsCaptured() const { return captured; }
-  void readGradient(uint32_t parameter, uint64_t begin, uint64_t end, float *values) const;
+  void readGradient(uint32_t parameter, uint64_t begin, uint64_t end,
+                    float *values) const;
 
-  Status save(const std::string &path, Quantity quantity, Names names, uint64_t iterations) const;
+  Status save(const std::string &path, Quantity quantity, Names names,
+              uint64_t iterations) const;
 
 private:
   struct Source;
-  Status fromFiles(uint32_t index, const TensorFiles &files, const std::string &prefix, Source &source) const;
+  Status fromFiles(uint32_t index, const TensorFiles &files,
+                   const std::string &prefix, Source &source) const;
   Status fromProgram(uint32_t index, Source &source, bool &found);
   Status openLocation(const program::Parameter &parameter, Source &source);
   void store(uint32_t index, const Source &source);
   std::byte *address(uint32_t buffer) const;
-  const program::Op *optimizerOp(uint32_t block) const { return optimizers[block]; }
-  std::byte *operandAddress(const program::Op &op, int operand, uint64_t iteration) const;
+  const program::Op *optimizerOp(uint32_t block) const {
+    return optimizers[block];
+  }
+  std::byte *operandAddress(const program::Op &op, int operand,
+                            uint64_t iteration) const;
 
   const Program &program;
   const program::Program &table;
   Buffer pinned, host;
   std::vector<const program::Op *> optimizers; ///< By block.
   std::map<std::string, std::unique_ptr<MappedFile>> files;
-  std::vector<std::vector<float>> gradients;   ///< By block.
+  std::vector<std::vector<float>> gradients; ///< By block.
   bool captured = false;
 };
 

@@ -20,7 +20,9 @@ using namespace rondo::runtime;
 /// The folder of the library that this code is in, ending in '/'.
 static std::string ownFolder() {
   Dl_info information;
-  if (::dladdr(reinterpret_cast<void *>(&loadDevicePlugin), &information) == 0 || !information.dli_fname)
+  if (::dladdr(reinterpret_cast<void *>(&loadDevicePlugin), &information) ==
+          0 ||
+      !information.dli_fname)
     return "";
   std::string path = information.dli_fname;
   size_t slash = path.rfind('/');
@@ -31,22 +33,28 @@ static Status open(const std::string &kind, const DevicePlugin *&plugin) {
   std::string name = "librondo_" + kind + ".so", path = ownFolder() + name;
   // A library that is there but cannot be loaded is not looked for elsewhere.
   bool beside = ::access(path.c_str(), R_OK) == 0;
-  void *library = ::dlopen((beside ? path : name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void *library =
+      ::dlopen((beside ? path : name).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *error = ::dlerror();
-    return deviceError(std::string(error ? error : name) + "; build Rondo's target rondo_" + kind + " and put " + name +
-                       " beside librondo_runtime.so");
+    return deviceError(std::string(error ? error : name) +
+                       "; build Rondo's target rondo_" + kind + " and put " +
+                       name + " beside librondo_runtime.so");
   }
-  auto *function = reinterpret_cast<DevicePluginFunction *>(::dlsym(library, RONDO_NAME(RONDO_DEVICE_PLUGIN_SYMBOL)));
+  auto *function = reinterpret_cast<DevicePluginFunction *>(
+      ::dlsym(library, RONDO_NAME(RONDO_DEVICE_PLUGIN_SYMBOL)));
   const DevicePlugin *found = function ? function() : nullptr;
   if (!found || found->version != kDevicePluginVersion)
-    return deviceError(format("%s: of version %u, but this runtime needs version %u; use the one that was built with it",
-                              name.c_str(), found ? found->version : 0, kDevicePluginVersion));
+    return deviceError(format("%s: of version %u, but this runtime needs "
+                              "version %u; use the one that was built with it",
+                              name.c_str(), found ? found->version : 0,
+                              kDevicePluginVersion));
   plugin = found;
   return Status::success();
 }
 
-Status rondo::runtime::loadDevicePlugin(const std::string &kind, const DevicePlugin *&plugin) {
+Status rondo::runtime::loadDevicePlugin(const std::string &kind,
+                                        const DevicePlugin *&plugin) {
   struct Known {
     Status status;
     const DevicePlugin *plugin = nullptr;

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kind of device that needs more than every machine has lies in librondo_KIND.so, which is opened when it is asked for. It
-// is built with the runtime and as new: its version is the runtime's.
+// A kind of device that needs more than every machine has lies in
+// librondo_KIND.so, which is opened when it is asked for. It is built with the
+// runtime and as new: its version is the runtime's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +34,9 @@ constexpr uint32_t kDevicePluginVersion = 1;
 #define RONDO_DEVICE_PLUGIN_SYMBOL rondo_device_plugin
 using DevicePluginFunction = const DevicePlugin *();
 
-/// Opens librondo_KIND.so, beside the runtime or on the loader's path, once in the process. Errors (Code::Device): not found,
-/// not loadable, or of another version.
+/// Opens librondo_KIND.so, beside the runtime or on the loader's path, once in
+/// the process. Errors (Code::Device): not found, not loadable, or of another
+/// version.
 Status loadDevicePlugin(const std::string &kind, const DevicePlugin *&plugin);
 
 } // namespace rondo::runtime

@@ -22,7 +22,8 @@ using namespace rondo::runtime;
 // MappedFile
 //===----------------------------------------------------------------------===//
 
-Status MappedFile::open(const std::string &path, std::unique_ptr<MappedFile> &file) {
+Status MappedFile::open(const std::string &path,
+                        std::unique_ptr<MappedFile> &file) {
   int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (handle < 0)
     return userError(path + ": " + std::strerror(errno));
@@ -35,7 +36,8 @@ Status MappedFile::open(const std::string &path, std::unique_ptr<MappedFile> &fi
   result->name = path;
   result->size = (size_t)information.st_size;
   if (result->size != 0) {
-    void *address = ::mmap(nullptr, result->size, PROT_READ, MAP_PRIVATE, handle, 0);
+    void *address =
+        ::mmap(nullptr, result->size, PROT_READ, MAP_PRIVATE, handle, 0);
     if (address == MAP_FAILED) {
       int error = errno;
       ::close(handle);
@@ -57,7 +59,8 @@ MappedFile::~MappedFile() {
 // Program
 //===----------------------------------------------------------------------===//
 
-Status Program::load(const std::string &path, std::unique_ptr<Program> &program) {
+Status Program::load(const std::string &path,
+                     std::unique_ptr<Program> &program) {
   std::unique_ptr<MappedFile> file;
   if (Status status = MappedFile::open(path, file); !status.ok())
     return status;
@@ -70,44 +73,61 @@ Status Program::load(const std::string &path, std::unique_ptr<Program> &program)
 }
 
 /// The frame: magic, version, length, hash, and where the table is.
-static Status checkFrame(std::span<const std::byte> bytes, const std::string &path, uint64_t &tableBytes) {
-  if (bytes.size() < sizeof kProgramMagic || std::memcmp(bytes.data(), kProgramMagic, sizeof kProgramMagic) != 0)
-    return userError(path + ": not a Rondo program (rondo-compile makes them from an ONNX file)");
+static Status checkFrame(std::span<const std::byte> bytes,
+                         const std::string &path, uint64_t &tableBytes) {
+  if (bytes.size() < sizeof kProgramMagic ||
+      std::memcmp(bytes.data(), kProgramMagic, sizeof kProgramMagic) != 0)
+    return userError(
+        path +
+        ": not a Rondo program (rondo-compile makes them from an ONNX file)");
   ProgramHeader header;
   if (bytes.size() < kProgramTableOffset)
-    return userError(format("%s: truncated: %zu bytes are less than a header", path.c_str(), bytes.size()));
+    return userError(format("%s: truncated: %zu bytes are less than a header",
+                            path.c_str(), bytes.size()));
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != kProgramVersion)
-    return userError(format("%s: format version %u, but this runtime reads version %u: compile the model again with the "
+    return userError(format("%s: format version %u, but this runtime reads "
+                            "version %u: compile the model again with the "
                             "rondo-compile of this installation",
                             path.c_str(), header.version, kProgramVersion));
   uint64_t length = bytes.size() - kProgramHeaderBytes;
   if (header.length != length)
-    return userError(format("%s: damaged: %llu bytes follow the header, %llu were written", path.c_str(),
-                            (unsigned long long)length, (unsigned long long)header.length));
+    return userError(
+        format("%s: damaged: %llu bytes follow the header, %llu were written",
+               path.c_str(), (unsigned long long)length,
+               (unsigned long long)header.length));
   if (header.reserved != 0)
     return userError(path + ": damaged: the header's reserved field is not 0");
   XXH128_hash_t hash = XXH3_128bits(bytes.data() + kProgramHeaderBytes, length);
   if (hash.low64 != header.hashLow || hash.high64 != header.hashHigh)
-    return userError(path + ": damaged: the checksum does not match; copy or compile it again");
-  std::memcpy(&tableBytes, bytes.data() + kProgramHeaderBytes, sizeof tableBytes);
+    return userError(
+        path +
+        ": damaged: the checksum does not match; copy or compile it again");
+  std::memcpy(&tableBytes, bytes.data() + kProgramHeaderBytes,
+              sizeof tableBytes);
   if (tableBytes > bytes.size() - kProgramTableOffset || tableBytes < 8 ||
       tableBytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
-    return userError(format("%s: damaged: a table of %llu bytes in a file of %zu", path.c_str(),
-                            (unsigned long long)tableBytes, bytes.size()));
+    return userError(
+        format("%s: damaged: a table of %llu bytes in a file of %zu",
+               path.c_str(), (unsigned long long)tableBytes, bytes.size()));
   return Status::success();
 }
 
-Status Program::fromBytes(std::span<const std::byte> bytes, std::string path, std::unique_ptr<Program> &program) {
+Status Program::fromBytes(std::span<const std::byte> bytes, std::string path,
+                          std::unique_ptr<Program> &program) {
   uint64_t tableBytes = 0;
   if (Status status = checkFrame(bytes, path, tableBytes); !status.ok())
     return status;
-  const auto *table = reinterpret_cast<const uint8_t *>(bytes.data() + kProgramTableOffset);
-  // As many tables as could lie in the file without overlap: the default of a million is less than a large program has.
-  flatbuffers::Verifier verifier(table, (size_t)tableBytes, /*max_depth=*/16,
-                                 /*max_tables=*/(flatbuffers::uoffset_t)(tableBytes / 4 + 1));
+  const auto *table =
+      reinterpret_cast<const uint8_t *>(bytes.data() + kProgramTableOffset);
+  // As many tables as could lie in the file without overlap: the default of a
+  // million is less than a large program has.
+  flatbuffers::Verifier verifier(
+      table, (size_t)tableBytes, /*max_depth=*/16,
+      /*max_tables=*/(flatbuffers::uoffset_t)(tableBytes / 4 + 1));
   if (!program::VerifyProgramBuffer(verifier))
-    return userError(path + ": damaged: the table is not a well-formed FlatBuffer");
+    return userError(path +
+                     ": damaged: the table is not a well-formed FlatBuffer");
   std::unique_ptr<Program> result(new Program);
   result->name = std::move(path);
   result->content = bytes;
@@ -133,13 +153,17 @@ std::span<const std::byte> Program::blob(const program::Blob *blob) const {
 // What the table means
 //===----------------------------------------------------------------------===//
 
-uint32_t rondo::runtime::stepMicroBatch(const program::Program &table, const program::Op &op) {
+uint32_t rondo::runtime::stepMicroBatch(const program::Program &table,
+                                        const program::Op &op) {
   uint32_t inRound = table.micro_batches();
   auto index = (uint32_t)std::max(op.micro_batch(), 0);
-  return index >= inRound ? index : (uint32_t)std::max(op.round(), 0) * inRound + index;
+  return index >= inRound ? index
+                          : (uint32_t)std::max(op.round(), 0) * inRound + index;
 }
 
-OptimizerOperands rondo::runtime::optimizerOperands(const program::Program &table, const program::Op &op) {
+OptimizerOperands
+rondo::runtime::optimizerOperands(const program::Program &table,
+                                  const program::Op &op) {
   OptimizerOperands operands;
   int next = 1;
   if (table.optimizer() && table.optimizer()->clip_norm() > 0)
@@ -153,7 +177,8 @@ OptimizerOperands rondo::runtime::optimizerOperands(const program::Program &tabl
   return operands;
 }
 
-uint64_t rondo::runtime::masterOffset(const program::Program &table, const program::Parameter &parameter) {
+uint64_t rondo::runtime::masterOffset(const program::Program &table,
+                                      const program::Parameter &parameter) {
   const program::Block &block = *table.blocks()->Get(parameter.block());
   for (uint32_t master : *block.master())
     for (uint32_t upload : *block.upload())
@@ -162,7 +187,9 @@ uint64_t rondo::runtime::masterOffset(const program::Program &table, const progr
   return (uint64_t)parameter.state_offset();
 }
 
-int64_t rondo::runtime::blockOfGradient(const program::Program &table, const program::Op &op, uint32_t operand) {
+int64_t rondo::runtime::blockOfGradient(const program::Program &table,
+                                        const program::Op &op,
+                                        uint32_t operand) {
   if (sizeOf(op.operands()) == 2 && op.block() >= 0)
     return op.block();
   uint32_t buffer = op.operands()->Get(operand)->buffers()->Get(0);
@@ -211,12 +238,14 @@ const char *rondo::runtime::elementName(program::ElementType type) {
   return "unknown";
 }
 
-bool rondo::runtime::countElements(const flatbuffers::Vector<int64_t> *shape, uint64_t &count) {
+bool rondo::runtime::countElements(const flatbuffers::Vector<int64_t> *shape,
+                                   uint64_t &count) {
   count = 1;
   if (!shape)
     return true;
   for (int64_t extent : *shape) {
-    if (extent < 0 || __builtin_mul_overflow(count, (uint64_t)extent, &count) || count > (uint64_t(1) << 58))
+    if (extent < 0 || __builtin_mul_overflow(count, (uint64_t)extent, &count) ||
+        count > (uint64_t(1) << 58))
       return false;
   }
   return true;
@@ -229,7 +258,8 @@ std::string rondo::runtime::shapeText(std::span<const int64_t> shape) {
   return result + "]";
 }
 
-std::string rondo::runtime::opText(const program::Program &table, uint32_t index) {
+std::string rondo::runtime::opText(const program::Program &table,
+                                   uint32_t index) {
   const program::Op &op = *table.ops()->Get(index);
   std::string name(text(op.name()));
   if (name.empty())

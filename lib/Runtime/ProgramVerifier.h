@@ -18,16 +18,22 @@
 namespace rondo::runtime {
 
 /// a + b <= limit, without overflow.
-inline bool fits(uint64_t a, uint64_t b, uint64_t limit) { return a <= limit && b <= limit - a; }
-
-inline std::string quoted(const char *what, uint32_t index, const flatbuffers::String *name) {
-  return std::string(what) + " " + std::to_string(index) + " '" + std::string(text(name)) + "'";
+inline bool fits(uint64_t a, uint64_t b, uint64_t limit) {
+  return a <= limit && b <= limit - a;
 }
 
-/// Collects problems; everything is checked even when an earlier part is wrong, as far as that is possible.
+inline std::string quoted(const char *what, uint32_t index,
+                          const flatbuffers::String *name) {
+  return std::string(what) + " " + std::to_string(index) + " '" +
+         std::string(text(name)) + "'";
+}
+
+/// Collects problems; everything is checked even when an earlier part is wrong,
+/// as far as that is possible.
 class ProgramVerifier {
 public:
-  ProgramVerifier(const program::Program &table, uint64_t fileBytes) : table(table), fileBytes(fileBytes) {}
+  ProgramVerifier(const program::Program &table, uint64_t fileBytes)
+      : table(table), fileBytes(fileBytes) {}
   Status run();
 
 private:
@@ -37,13 +43,15 @@ private:
   void checkShape();
   void checkBlob(const program::Blob *blob, const std::string &what);
   void checkBuffers();
-  void checkBufferList(const flatbuffers::Vector<uint32_t> *buffers, const std::string &what, uint64_t bytes,
+  void checkBufferList(const flatbuffers::Vector<uint32_t> *buffers,
+                       const std::string &what, uint64_t bytes,
                        program::Space space, bool pinnedToo);
   void checkInputs();
   void checkBlocks();
   void checkParameters();
   void checkEntries();
-  void checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed);
+  void checkCall(const program::Call &call, const std::string &what,
+                 std::vector<uint64_t> &needed);
   void checkLaunchShape(const program::Call &call, const std::string &what);
   void checkOps();
   void checkOp(uint32_t index);
@@ -55,7 +63,9 @@ private:
   void checkOptimizer(const program::Op &op, const std::string &what);
   void checkOrder();
 
-  uint32_t operandCount(const program::Op &op) const { return sizeOf(op.operands()); }
+  uint32_t operandCount(const program::Op &op) const {
+    return sizeOf(op.operands());
+  }
   uint64_t operandBytes(const program::Op &op, uint32_t operand) const {
     return op.operands()->Get(operand)->bytes();
   }
@@ -64,10 +74,12 @@ private:
   uint64_t fileBytes;
   uint32_t count = 0;
   std::string problems;
-  std::vector<std::vector<uint64_t>> needed; ///< Per entry and argument: bytes that its calls touch.
+  std::vector<std::vector<uint64_t>>
+      needed; ///< Per entry and argument: bytes that its calls touch.
   std::map<program::OpKind, uint32_t> kinds;
-  std::vector<std::vector<uint32_t>> members; ///< Per block: its trainable parameters.
-  std::set<int32_t> optimized;               ///< Blocks with an Optimizer op.
+  std::vector<std::vector<uint32_t>>
+      members;                 ///< Per block: its trainable parameters.
+  std::set<int32_t> optimized; ///< Blocks with an Optimizer op.
 };
 
 } // namespace rondo::runtime

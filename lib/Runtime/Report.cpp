@@ -17,13 +17,21 @@ using program::OpKind;
 void Session::Impl::writeTrace(std::FILE *file) const {
   TraceWriter writer(file, table);
   int64_t start = batches.empty() ? 0 : batches.front()->begins.front();
-  uint64_t done = std::min<uint64_t>(issued.load(std::memory_order_acquire), failure.stop.load(std::memory_order_acquire));
+  uint64_t done =
+      std::min<uint64_t>(issued.load(std::memory_order_acquire),
+                         failure.stop.load(std::memory_order_acquire));
   for (const auto &batch : batches)
-    for (uint64_t step = batch->first; step < std::min(batch->first + batch->count, done) && !batch->spans.empty(); ++step)
+    for (uint64_t step = batch->first;
+         step < std::min(batch->first + batch->count, done) &&
+         !batch->spans.empty();
+         ++step)
       for (uint32_t i = 0; i < tasks.size(); ++i) {
-        const Span &span = batch->spans[(step - batch->first) * tasks.size() + i];
+        const Span &span =
+            batch->spans[(step - batch->first) * tasks.size() + i];
         int32_t device = table.ops()->Get(i)->device();
-        writer.add(i, step, device < 0 ? 0 : physical(device, step), (double)(span.begin - start), (double)(span.end - span.begin));
+        writer.add(i, step, device < 0 ? 0 : physical(device, step),
+                   (double)(span.begin - start),
+                   (double)(span.end - span.begin));
       }
   writer.finish();
 }
@@ -31,7 +39,8 @@ void Session::Impl::writeTrace(std::FILE *file) const {
 Status Session::writeTrace(const std::string &path) {
   if (!impl->options.trace)
     return userError("the session was opened without tracing");
-  if (Status status = synchronize(); !status.ok() && impl->stuck.load(std::memory_order_acquire))
+  if (Status status = synchronize();
+      !status.ok() && impl->stuck.load(std::memory_order_acquire))
     return status;
   return writeFile(path, [this](std::FILE *file) { impl->writeTrace(file); });
 }
@@ -44,9 +53,12 @@ Status Session::report(SessionReport &report) {
   report.steps = completedSteps();
   if (report.steps != 0) {
     int64_t begin = impl->batches.front()->begins.front();
-    int64_t first = impl->batches.front()->results.front().end, last = impl->batches.back()->results.back().end;
+    int64_t first = impl->batches.front()->results.front().end,
+            last = impl->batches.back()->results.back().end;
     report.seconds = (double)(last - begin) / 1e9;
-    report.stepSeconds = report.steps == 1 ? report.seconds : (double)(last - first) / 1e9 / (double)(report.steps - 1);
+    report.stepSeconds = report.steps == 1 ? report.seconds
+                                           : (double)(last - first) / 1e9 /
+                                                 (double)(report.steps - 1);
   }
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     OpKind kind = table.ops()->Get(i)->kind();
@@ -59,12 +71,15 @@ Status Session::report(SessionReport &report) {
       report.peerBytes += bytes;
   }
   report.samplesPerStep = impl->inputs.samplesPerStep();
-  for (uint32_t i = 0; i < sizeOf(table.inputs()) && report.tokensPerStep == 0; ++i) {
+  for (uint32_t i = 0; i < sizeOf(table.inputs()) && report.tokensPerStep == 0;
+       ++i) {
     const program::Input &input = *table.inputs()->Get(i);
-    bool integers = input.type() == program::ElementType::I64 || input.type() == program::ElementType::I32;
+    bool integers = input.type() == program::ElementType::I64 ||
+                    input.type() == program::ElementType::I32;
     if (integers && sizeOf(input.shape()) == 2)
-      report.tokensPerStep =
-          (uint64_t)input.shape()->Get(0) * (uint64_t)input.shape()->Get(1) * impl->program.microBatches();
+      report.tokensPerStep = (uint64_t)input.shape()->Get(0) *
+                             (uint64_t)input.shape()->Get(1) *
+                             impl->program.microBatches();
   }
   impl->eachLane([&](const std::string &name, Lane &lane) {
     report.lanes.push_back({name, (double)lane.busy() / 1e9, lane.copied()});

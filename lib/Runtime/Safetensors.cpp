@@ -28,24 +28,31 @@ using program::ElementType;
 static const struct {
   const char *dtype;
   ElementType type;
-} kTypes[] = {{"F32", ElementType::F32}, {"BF16", ElementType::BF16}, {"F16", ElementType::F16},
-              {"F64", ElementType::F64}, {"I64", ElementType::I64},   {"I32", ElementType::I32},
+} kTypes[] = {{"F32", ElementType::F32},  {"BF16", ElementType::BF16},
+              {"F16", ElementType::F16},  {"F64", ElementType::F64},
+              {"I64", ElementType::I64},  {"I32", ElementType::I32},
               {"BOOL", ElementType::Bool}};
 
-/// One entry of the header. The parser is used without exceptions, so every access is checked first.
-static bool parseTensor(const json &entry, std::span<const std::byte> body, StoredTensor &tensor) {
-  if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
+/// One entry of the header. The parser is used without exceptions, so every
+/// access is checked first.
+static bool parseTensor(const json &entry, std::span<const std::byte> body,
+                        StoredTensor &tensor) {
+  if (!entry.is_object() || !entry.contains("dtype") ||
+      !entry.contains("shape") || !entry.contains("data_offsets"))
     return false;
-  const json &dtype = entry["dtype"], &shape = entry["shape"], &offsets = entry["data_offsets"];
-  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2 ||
-      !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+  const json &dtype = entry["dtype"], &shape = entry["shape"],
+             &offsets = entry["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() ||
+      offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
     return false;
   auto begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
   if (begin > end || end > body.size())
     return false;
   uint64_t elements = 1;
   for (const json &extent : shape) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > (uint64_t(1) << 58) ||
+    if (!extent.is_number_unsigned() ||
+        extent.get<uint64_t>() > (uint64_t(1) << 58) ||
         __builtin_mul_overflow(elements, extent.get<uint64_t>(), &elements))
       return false;
     tensor.shape.push_back(extent.get<int64_t>());
@@ -58,8 +65,9 @@ static bool parseTensor(const json &entry, std::span<const std::byte> body, Stor
       tensor.type = known.type;
     }
   uint64_t bytes = 0;
-  return !tensor.known ||
-         (!__builtin_mul_overflow(elements, elementBytes(tensor.type), &bytes) && bytes == end - begin);
+  return !tensor.known || (!__builtin_mul_overflow(
+                               elements, elementBytes(tensor.type), &bytes) &&
+                           bytes == end - begin);
 }
 
 Status TensorFiles::openFile(const std::string &path) {
@@ -71,19 +79,24 @@ Status TensorFiles::openFile(const std::string &path) {
   if (bytes.size() >= 8)
     std::memcpy(&length, bytes.data(), 8);
   if (bytes.size() < 8 || length > bytes.size() - 8)
-    return userError(path + ": not a safetensors file: its header is truncated");
+    return userError(path +
+                     ": not a safetensors file: its header is truncated");
   const char *text = reinterpret_cast<const char *>(bytes.data()) + 8;
-  json header = json::parse(text, text + length, nullptr, /*allow_exceptions=*/false);
+  json header =
+      json::parse(text, text + length, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object())
-    return userError(path + ": not a safetensors file: its header is no JSON object");
+    return userError(path +
+                     ": not a safetensors file: its header is no JSON object");
   for (const auto &[name, entry] : header.items()) {
     if (name == "__metadata__")
       continue;
     StoredTensor tensor;
     if (!parseTensor(entry, bytes.subspan(8 + length), tensor))
-      return userError(path + ": damaged: tensor '" + name + "' does not lie within the file as its shape says");
+      return userError(path + ": damaged: tensor '" + name +
+                       "' does not lie within the file as its shape says");
     if (!tensors.emplace(name, std::move(tensor)).second)
-      return userError(path + ": tensor '" + name + "' is in another file, too");
+      return userError(path + ": tensor '" + name +
+                       "' is in another file, too");
   }
   files.push_back(std::move(file));
   return Status::success();
@@ -94,13 +107,18 @@ Status TensorFiles::openIndex(const std::string &path) {
   if (Status status = MappedFile::open(path, file); !status.ok())
     return status;
   const char *text = reinterpret_cast<const char *>(file->bytes().data());
-  json index = json::parse(text, text + file->bytes().size(), nullptr, /*allow_exceptions=*/false);
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-    return userError(path + ": not an index of safetensors files: it has no weight_map");
+  json index = json::parse(text, text + file->bytes().size(), nullptr,
+                           /*allow_exceptions=*/false);
+  if (!index.is_object() || !index.contains("weight_map") ||
+      !index["weight_map"].is_object())
+    return userError(
+        path + ": not an index of safetensors files: it has no weight_map");
   std::set<std::string> names;
   for (const auto &[tensor, name] : index["weight_map"].items()) {
-    if (!name.is_string() || name.get<std::string>().find('/') != std::string::npos)
-      return userError(path + ": the file of '" + tensor + "' is not a name in the same folder");
+    if (!name.is_string() ||
+        name.get<std::string>().find('/') != std::string::npos)
+      return userError(path + ": the file of '" + tensor +
+                       "' is not a name in the same folder");
     names.insert(name.get<std::string>());
   }
   std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -116,7 +134,8 @@ Status TensorFiles::openDirectory(const std::string &path) {
   if (std::filesystem::exists(index, error))
     return openIndex(index);
   std::set<std::string> names;
-  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+  for (std::filesystem::directory_iterator at(path, error), end;
+       !error && at != end; at.increment(error))
     if (at->path().extension() == ".safetensors")
       names.insert(at->path().string());
   if (names.empty())
@@ -143,21 +162,26 @@ const StoredTensor *TensorFiles::find(const std::string &name) const {
 // Writing
 //===----------------------------------------------------------------------===//
 
-Status rondo::runtime::writeFile(const std::string &path, const std::function<void(std::FILE *)> &write) {
-  // Through a link to what it names, and only ever over a file: renaming would replace a link, a pipe or a device itself.
+Status
+rondo::runtime::writeFile(const std::string &path,
+                          const std::function<void(std::FILE *)> &write) {
+  // Through a link to what it names, and only ever over a file: renaming would
+  // replace a link, a pipe or a device itself.
   std::error_code ignored;
   std::string target = path;
   if (std::filesystem::exists(path, ignored)) {
     target = std::filesystem::canonical(path, ignored).string();
     if (target.empty() || !std::filesystem::is_regular_file(target, ignored))
-      return userError(path + ": cannot be written: it exists and is not a regular file; name a file");
+      return userError(path + ": cannot be written: it exists and is not a "
+                              "regular file; name a file");
   }
   std::string temporary = target + format(".%ld.tmp", (long)::getpid());
   std::FILE *file = std::fopen(temporary.c_str(), "wb");
   if (!file)
     return userError(path + ": cannot be written: " + std::strerror(errno));
   write(file);
-  bool failed = std::ferror(file) || std::fflush(file) != 0 || ::fsync(::fileno(file)) != 0;
+  bool failed = std::ferror(file) || std::fflush(file) != 0 ||
+                ::fsync(::fileno(file)) != 0;
   int error = errno;
   failed |= std::fclose(file) != 0;
   if (!failed && std::rename(temporary.c_str(), target.c_str()) == 0)
@@ -168,7 +192,9 @@ Status rondo::runtime::writeFile(const std::string &path, const std::function<vo
   return userError(path + ": cannot be written: " + std::strerror(error));
 }
 
-Status rondo::runtime::writeSafetensors(const std::string &path, std::span<const TensorToWrite> tensors) {
+Status
+rondo::runtime::writeSafetensors(const std::string &path,
+                                 std::span<const TensorToWrite> tensors) {
   json header = json::object();
   header["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
@@ -181,12 +207,16 @@ Status rondo::runtime::writeSafetensors(const std::string &path, std::span<const
       if (known.type == tensor.type)
         dtype = known.dtype;
     if (header.contains(tensor.name))
-      return userError(path + ": two tensors are named '" + tensor.name + "'; save with --names=onnx");
-    header[tensor.name] = {{"dtype", dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
+      return userError(path + ": two tensors are named '" + tensor.name +
+                       "'; save with --names=onnx");
+    header[tensor.name] = {{"dtype", dtype},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
   // A name from the graph need not be UTF-8.
-  std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text =
+      header.dump(-1, ' ', false, json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return writeFile(path, [&](std::FILE *file) {
     uint64_t length = text.size();

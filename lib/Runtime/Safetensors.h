@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The safetensors format: u64 length of a JSON header, the header (name -> dtype, shape, data_offsets), the data.
+// The safetensors format: u64 length of a JSON header, the header (name ->
+// dtype, shape, data_offsets), the data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,17 +24,18 @@
 namespace rondo::runtime {
 
 struct StoredTensor {
-  std::string dtype;                ///< The format's: "F32", "BF16" ...
-  bool known = false;               ///< `type` is the dtype's.
+  std::string dtype;  ///< The format's: "F32", "BF16" ...
+  bool known = false; ///< `type` is the dtype's.
   program::ElementType type{};
   std::vector<int64_t> shape;
-  std::span<const std::byte> data;  ///< Its size is checked if `known`.
+  std::span<const std::byte> data; ///< Its size is checked if `known`.
 };
 
 /// The tensors of one file or of several, by name, memory-mapped.
 class TensorFiles {
 public:
-  /// A .safetensors file, an index (.json, "weight_map"), or a directory that holds either.
+  /// A .safetensors file, an index (.json, "weight_map"), or a directory that
+  /// holds either.
   Status open(const std::string &path);
   const StoredTensor *find(const std::string &name) const;
   size_t size() const { return tensors.size(); }
@@ -55,10 +57,13 @@ struct TensorToWrite {
   std::function<void(uint64_t begin, uint64_t end, float *values)> fill;
 };
 
-/// Writes beside `path` and renames, so that a file of that name is always whole.
-Status writeSafetensors(const std::string &path, std::span<const TensorToWrite> tensors);
+/// Writes beside `path` and renames, so that a file of that name is always
+/// whole.
+Status writeSafetensors(const std::string &path,
+                        std::span<const TensorToWrite> tensors);
 /// The same for anything else: `write` gets an open stream.
-Status writeFile(const std::string &path, const std::function<void(std::FILE *)> &write);
+Status writeFile(const std::string &path,
+                 const std::function<void(std::FILE *)> &write);
 
 } // namespace rondo::runtime
 

@@ -21,10 +21,11 @@ using program::OpKind;
 //===----------------------------------------------------------------------===//
 
 Session::Impl::Impl(const Program &program, const SessionOptions &options)
-    : program(program), table(program.table()), options(options), inputs(program),
-      tasks(sizeOf(table.ops())) {}
+    : program(program), table(program.table()), options(options),
+      inputs(program), tasks(sizeOf(table.ops())) {}
 
-/// Most tasks of two iterations on one lane of each kind, whichever device plays whom.
+/// Most tasks of two iterations on one lane of each kind, whichever device
+/// plays whom.
 void Session::Impl::planCapacity(uint32_t (&capacity)[7]) const {
   std::vector<uint32_t> counts(7 * (size_t)table.devices());
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
@@ -84,7 +85,8 @@ void Session::Impl::buildTasks() {
       const program::Wait &wait = *op.waits()->Get(w);
       task.waits.push_back({&events[wait.op()], wait.distance(), wait.op()});
     }
-    // No update before the step's loss is known to be finite: the state stays that of a whole number of steps.
+    // No update before the step's loss is known to be finite: the state stays
+    // that of a whole number of steps.
     if (op.kind() == OpKind::Optimizer)
       task.waits.push_back({&events[lossOp], 0, lossOp});
   }
@@ -93,7 +95,8 @@ void Session::Impl::buildTasks() {
 /// In memory of their own, which devices watch.
 Status Session::Impl::allocateEvents() {
   constexpr uint64_t page = 4096;
-  uint64_t count = sizeOf(table.ops()), bytes = (count * sizeof(Event) + page - 1) / page * page;
+  uint64_t count = sizeOf(table.ops()),
+           bytes = (count * sizeof(Event) + page - 1) / page * page;
   if (Status status = eventMemory.allocate(bytes, "events"); !status.ok())
     return status;
   auto *first = reinterpret_cast<Event *>(eventMemory.buffer().data);
@@ -102,7 +105,8 @@ Status Session::Impl::allocateEvents() {
   return Status::success();
 }
 
-void Session::Impl::deviceFailed(void *context, uint32_t iteration, const Status &status) {
+void Session::Impl::deviceFailed(void *context, uint32_t iteration,
+                                 const Status &status) {
   auto &self = *static_cast<Impl *>(context);
   self.failure.report(iteration, status);
 }
@@ -112,23 +116,31 @@ Status Session::Impl::open() {
   uint32_t count = 0;
   bool forGpus = sizeOf(table.device_code()) != 0;
   if (options.device.empty())
-    options.device = format("%s:%u", forGpus ? "cuda" : "host", table.devices());
+    options.device =
+        format("%s:%u", forGpus ? "cuda" : "host", table.devices());
   // What the flags alone decide comes before the work of loading.
-  if (Status status = parseDeviceSpec(options.device, kind, count); !status.ok())
+  if (Status status = parseDeviceSpec(options.device, kind, count);
+      !status.ok())
     return status;
   std::string_view target = text(table.target());
-  if (kind == "host" && !forGpus && !target.empty() && target.rfind("host", 0) != 0)
-    return flagsError(program.path() + ": was compiled for '" + std::string(target) +
-                      "', not for the host; compile it again with --target=host");
+  if (kind == "host" && !forGpus && !target.empty() &&
+      target.rfind("host", 0) != 0)
+    return flagsError(
+        program.path() + ": was compiled for '" + std::string(target) +
+        "', not for the host; compile it again with --target=host");
   if (kind == "cuda" && !forGpus)
-    return flagsError(program.path() + ": was compiled for '" + std::string(target) +
-                      "' and holds no code for GPUs; compile it again with --target=sm_90 or what your GPU is, or run it with " +
+    return flagsError(program.path() + ": was compiled for '" +
+                      std::string(target) +
+                      "' and holds no code for GPUs; compile it again with "
+                      "--target=sm_90 or what your GPU is, or run it with " +
                       format("--device=host:%u", table.devices()));
   if (Status status = Executable::create(program, executable); !status.ok())
     return status;
-  if (Status status = pinned.allocate(table.pinned_bytes(), "pinned memory"); !status.ok())
+  if (Status status = pinned.allocate(table.pinned_bytes(), "pinned memory");
+      !status.ok())
     return status;
-  if (Status status = host.allocate(table.host_bytes(), "host memory"); !status.ok())
+  if (Status status = host.allocate(table.host_bytes(), "host memory");
+      !status.ok())
     return status;
   DeviceOptions deviceOptions;
   deviceOptions.delays = options.delays;
@@ -136,25 +148,35 @@ Status Session::Impl::open() {
   deviceOptions.error = deviceFailed;
   deviceOptions.errorContext = this;
   planCapacity(deviceOptions.capacity);
-  if (Status status = openDevices(options.device, program, *executable, deviceOptions, devices); !status.ok())
+  if (Status status = openDevices(options.device, program, *executable,
+                                  deviceOptions, devices);
+      !status.ok())
     return status;
   if (Status status = allocateEvents(); !status.ok())
     return status;
-  for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"), std::pair(eventMemory.buffer(), "events")})
+  for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"),
+                              std::pair(eventMemory.buffer(), "events")})
     if (Status status = devices.front()->share(memory, what); !status.ok())
       return status;
   parameters.emplace(program, pinned.buffer(), host.buffer());
-  if (Status status = parameters->load({options.weights, options.weightsPrefix}); !status.ok())
+  if (Status status =
+          parameters->load({options.weights, options.weightsPrefix});
+      !status.ok())
     return status;
-  uint32_t threads = options.hostThreads ? options.hostThreads : std::max(1u, std::thread::hardware_concurrency());
-  ops.emplace(program, *executable, *parameters, inputs, std::min(threads, 1024u), failure);
+  uint32_t threads = options.hostThreads
+                         ? options.hostThreads
+                         : std::max(1u, std::thread::hardware_concurrency());
+  ops.emplace(program, *executable, *parameters, inputs,
+              std::min(threads, 1024u), failure);
   buildTasks();
   // Salts beyond those of the devices' lanes.
   uint64_t salt = (uint64_t)table.devices() * 8;
-  updateLane = std::make_unique<HostLane>("Update", nullptr, deviceOptions.capacity[5], options.delays, salt,
-                                          &failure.stop);
-  stagingLane = std::make_unique<HostLane>("Staging", nullptr, deviceOptions.capacity[6], options.delays, salt + 1,
-                                           &failure.stop);
+  updateLane =
+      std::make_unique<HostLane>("Update", nullptr, deviceOptions.capacity[5],
+                                 options.delays, salt, &failure.stop);
+  stagingLane =
+      std::make_unique<HostLane>("Staging", nullptr, deviceOptions.capacity[6],
+                                 options.delays, salt + 1, &failure.stop);
   controller = std::thread([this] { control(); });
   if (options.watchdogSeconds > 0)
     watchdog = std::thread([this] { watch(); });
@@ -164,7 +186,8 @@ Status Session::Impl::open() {
 Session::Impl::~Impl() {
   closing.store(true, std::memory_order_release);
   if (controller.joinable()) {
-    // The controller sleeps on `target`; it knows by `closing` that this is no step.
+    // The controller sleeps on `target`; it knows by `closing` that this is no
+    // step.
     target.fetch_add(1, std::memory_order_release);
     target.notify_all();
     controller.join();
@@ -183,22 +206,28 @@ Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Session::~Session() {
   if (!impl || !impl->stuck.load(std::memory_order_acquire))
     return;
-  // A lane that hangs in a kernel can neither be ended nor have its memory taken away. Perhaps it was only slow.
+  // A lane that hangs in a kernel can neither be ended nor have its memory
+  // taken away. Perhaps it was only slow.
   for (int i = 0; i < 200; ++i) {
     if (impl->progress.load(std::memory_order_acquire) ==
-        (uint64_t)impl->issued.load(std::memory_order_acquire) * impl->tasks.size())
+        (uint64_t)impl->issued.load(std::memory_order_acquire) *
+            impl->tasks.size())
       return;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   (void)impl.release();
 }
 
-Status Session::open(const Program &program, const SessionOptions &options, std::unique_ptr<Session> &session) {
-  std::unique_ptr<Session> result(new Session(std::make_unique<Impl>(program, options)));
+Status Session::open(const Program &program, const SessionOptions &options,
+                     std::unique_ptr<Session> &session) {
+  std::unique_ptr<Session> result(
+      new Session(std::make_unique<Impl>(program, options)));
   Impl &impl = *result->impl;
   if (Status status = impl.open(); !status.ok())
     return status;
-  if (Status status = result->setLearningRate(options.learningRate, options.totalSteps); !status.ok())
+  if (Status status =
+          result->setLearningRate(options.learningRate, options.totalSteps);
+      !status.ok())
     return status;
   session = std::move(result);
   return Status::success();
@@ -214,11 +243,12 @@ Status Session::setInputFile(const std::string &name, const std::string &path) {
   return impl->inputs.bindFile(name, path, (uint32_t)startedSteps());
 }
 
-Status Session::setInput(const std::string &name, program::ElementType type, std::span<const int64_t> shape,
-                         const void *data) {
+Status Session::setInput(const std::string &name, program::ElementType type,
+                         std::span<const int64_t> shape, const void *data) {
   if (Status status = synchronize(); !status.ok())
     return status;
-  return impl->inputs.bindMemory(name, type, shape, data, (uint32_t)startedSteps());
+  return impl->inputs.bindMemory(name, type, shape, data,
+                                 (uint32_t)startedSteps());
 }
 
 Status Session::setOrder(bool shuffle, uint64_t seed, uint32_t epochs) {
@@ -227,13 +257,16 @@ Status Session::setOrder(bool shuffle, uint64_t seed, uint32_t epochs) {
   return impl->inputs.setOrder(shuffle, seed, epochs);
 }
 
-Status Session::setLearningRate(const std::string &schedule, uint64_t totalSteps) {
+Status Session::setLearningRate(const std::string &schedule,
+                                uint64_t totalSteps) {
   if (Status status = synchronize(); !status.ok())
     return status;
   LearningRate rate;
-  rate.base = impl->table.optimizer() ? impl->table.optimizer()->learning_rate() : 0;
+  rate.base =
+      impl->table.optimizer() ? impl->table.optimizer()->learning_rate() : 0;
   rate.total = totalSteps;
-  if (Status status = rate.parse(schedule.empty() ? "constant" : schedule); !status.ok())
+  if (Status status = rate.parse(schedule.empty() ? "constant" : schedule);
+      !status.ok())
     return status;
   impl->ops->learningRate = rate;
   return Status::success();
@@ -249,7 +282,9 @@ uint64_t Session::stepsPerEpoch() const { return impl->inputs.stepsPerEpoch(); }
 // Steps
 //===----------------------------------------------------------------------===//
 
-uint64_t Session::startedSteps() const { return impl->target.load(std::memory_order_acquire); }
+uint64_t Session::startedSteps() const {
+  return impl->target.load(std::memory_order_acquire);
+}
 
 Status Session::start(uint64_t steps, bool captureGradients) {
   if (steps == 0)
@@ -260,10 +295,13 @@ Status Session::start(uint64_t steps, bool captureGradients) {
   if (Status status = stepsAvailable(available); !status.ok())
     return status;
   if (steps > available)
-    return userError(format("%llu steps of %llu samples need more than the inputs hold: they are enough for %llu%s; "
-                            "give fewer --steps, more samples, or --epochs to visit them again",
-                            (unsigned long long)steps, (unsigned long long)impl->inputs.samplesPerStep(),
-                            (unsigned long long)available, first ? " more" : ""));
+    return userError(format(
+        "%llu steps of %llu samples need more than the inputs hold: they are "
+        "enough for %llu%s; "
+        "give fewer --steps, more samples, or --epochs to visit them again",
+        (unsigned long long)steps,
+        (unsigned long long)impl->inputs.samplesPerStep(),
+        (unsigned long long)available, first ? " more" : ""));
   if (first + steps >= Failure::kNever)
     return userError("a session runs at most 1073741823 steps");
   auto batch = std::make_unique<Impl::Batch>();
@@ -284,7 +322,8 @@ Status Session::start(uint64_t steps, bool captureGradients) {
     impl->parameters->enableGradients();
     impl->ops->captureStep.store(first + steps - 1, std::memory_order_relaxed);
   }
-  Impl::Batch *last = impl->batches.empty() ? &impl->sentinel : impl->batches.back().get();
+  Impl::Batch *last =
+      impl->batches.empty() ? &impl->sentinel : impl->batches.back().get();
   last->next.store(batch.get(), std::memory_order_release);
   impl->batches.push_back(std::move(batch));
   impl->target.store((uint32_t)(first + steps), std::memory_order_release);
@@ -293,13 +332,15 @@ Status Session::start(uint64_t steps, bool captureGradients) {
 }
 
 const Session::Impl::Batch *Session::Impl::batchOf(uint64_t step) const {
-  auto after = std::upper_bound(batches.begin(), batches.end(), step,
-                                [](uint64_t step, const auto &batch) { return step < batch->first; });
+  auto after = std::upper_bound(
+      batches.begin(), batches.end(), step,
+      [](uint64_t step, const auto &batch) { return step < batch->first; });
   return (after - 1)->get();
 }
 
 static Status notStarted(uint64_t step) {
-  return userError(format("step %llu has not been started", (unsigned long long)step));
+  return userError(
+      format("step %llu has not been started", (unsigned long long)step));
 }
 
 Status Session::waitLoss(uint64_t step, double &loss) {
@@ -333,14 +374,16 @@ Status Session::synchronize() {
 }
 
 uint64_t Session::completedSteps() const {
-  return std::min<uint64_t>(startedSteps(), impl->failure.stop.load(std::memory_order_acquire));
+  return std::min<uint64_t>(startedSteps(),
+                            impl->failure.stop.load(std::memory_order_acquire));
 }
 
 //===----------------------------------------------------------------------===//
 // State
 //===----------------------------------------------------------------------===//
 
-/// Reading is possible after an error, too, as long as the state is that of a whole number of steps.
+/// Reading is possible after an error, too, as long as the state is that of a
+/// whole number of steps.
 static Status settle(Session &session, const Failure &failure) {
   Status status = session.synchronize();
   return failure.consistent() ? Status::success() : status;
@@ -350,31 +393,38 @@ static Status unknown(const std::string &name) {
   return userError("the program has no parameter '" + name + "'");
 }
 
-Status Session::readParameter(const std::string &name, uint32_t quantity, std::span<float> values) {
+Status Session::readParameter(const std::string &name, uint32_t quantity,
+                              std::span<float> values) {
   if (Status status = settle(*this, impl->failure); !status.ok())
     return status;
   int64_t index = impl->parameters->find(name);
   if (index < 0)
     return unknown(name);
-  const program::Parameter &parameter = *impl->table.parameters()->Get((uint32_t)index);
+  const program::Parameter &parameter =
+      *impl->table.parameters()->Get((uint32_t)index);
   uint64_t elements = impl->parameters->elements((uint32_t)index);
   if (values.size() != elements)
-    return userError(format("parameter '%s' has %llu elements, not %zu", name.c_str(), (unsigned long long)elements,
+    return userError(format("parameter '%s' has %llu elements, not %zu",
+                            name.c_str(), (unsigned long long)elements,
                             values.size()));
-  if (quantity > 3 || parameter.type() > program::ElementType::F64 || (quantity != 0 && !parameter.trainable()))
+  if (quantity > 3 || parameter.type() > program::ElementType::F64 ||
+      (quantity != 0 && !parameter.trainable()))
     return userError("parameter '" + name + "' has no such quantity");
   auto what = (Quantity)quantity;
   if (what == Quantity::Gradient) {
     if (!impl->parameters->gradientsCaptured())
-      return userError("no gradients were kept: start the step with captureGradients");
+      return userError(
+          "no gradients were kept: start the step with captureGradients");
     impl->parameters->readGradient((uint32_t)index, 0, elements, values.data());
     return Status::success();
   }
-  impl->parameters->read((uint32_t)index, what, completedSteps(), 0, elements, values.data());
+  impl->parameters->read((uint32_t)index, what, completedSteps(), 0, elements,
+                         values.data());
   return Status::success();
 }
 
-Status Session::writeParameter(const std::string &name, uint32_t quantity, std::span<const float> values) {
+Status Session::writeParameter(const std::string &name, uint32_t quantity,
+                               std::span<const float> values) {
   if (Status status = settle(*this, impl->failure); !status.ok())
     return status;
   int64_t index = impl->parameters->find(name);
@@ -382,17 +432,24 @@ Status Session::writeParameter(const std::string &name, uint32_t quantity, std::
     return unknown(name);
   uint64_t elements = impl->parameters->elements((uint32_t)index);
   if (quantity > 3 || values.size() != elements)
-    return userError(format("parameter '%s' has %llu elements, not %zu", name.c_str(), (unsigned long long)elements,
+    return userError(format("parameter '%s' has %llu elements, not %zu",
+                            name.c_str(), (unsigned long long)elements,
                             values.size()));
-  return impl->parameters->write((uint32_t)index, (Quantity)quantity, values.data());
+  return impl->parameters->write((uint32_t)index, (Quantity)quantity,
+                                 values.data());
 }
 
-Status Session::save(const std::string &path, uint32_t quantity, bool sourceNames) {
+Status Session::save(const std::string &path, uint32_t quantity,
+                     bool sourceNames) {
   if (Status status = settle(*this, impl->failure); !status.ok())
     return status;
   if (quantity > 3)
     return userError("there is no such quantity to save");
-  if ((Quantity)quantity == Quantity::Gradient && !impl->parameters->gradientsCaptured())
-    return userError("no gradients were kept: start the step with captureGradients");
-  return impl->parameters->save(path, (Quantity)quantity, sourceNames ? Names::Source : Names::Onnx, completedSteps());
+  if ((Quantity)quantity == Quantity::Gradient &&
+      !impl->parameters->gradientsCaptured())
+    return userError(
+        "no gradients were kept: start the step with captureGradients");
+  return impl->parameters->save(path, (Quantity)quantity,
+                                sourceNames ? Names::Source : Names::Onnx,
+                                completedSteps());
 }

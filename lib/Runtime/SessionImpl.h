@@ -28,22 +28,28 @@ struct Session::Impl {
   void buildTasks();
   void planCapacity(uint32_t (&capacity)[7]) const;
   Status allocateEvents();
-  static void deviceFailed(void *context, uint32_t iteration, const Status &status);
+  static void deviceFailed(void *context, uint32_t iteration,
+                           const Status &status);
 
   // Controller.cpp: what issues.
   void control();
   void issue(uint32_t iteration);
   /// Address of an operand in an iteration.
-  std::byte *resolve(const program::Operand &operand, int32_t device, uint64_t iteration) const; ///< `device`: the logical one of the op.
+  std::byte *
+  resolve(const program::Operand &operand, int32_t device,
+          uint64_t iteration) const; ///< `device`: the logical one of the op.
   uint32_t physical(int32_t device, uint64_t iteration) const {
-    return (uint32_t)(((uint64_t)device + iteration % table.devices() * table.rotation()) % table.devices());
+    return (uint32_t)(((uint64_t)device +
+                       iteration % table.devices() * table.rotation()) %
+                      table.devices());
   }
   static void completed(void *context, uint32_t iteration);
   Status waitIteration(uint64_t step);
   void watch();
   std::string describeLanes() const;
   /// Every lane with its name, device lanes first.
-  void eachLane(const std::function<void(const std::string &, Lane &)> &visit) const;
+  void
+  eachLane(const std::function<void(const std::string &, Lane &)> &visit) const;
 
   // Report.cpp
   void writeTrace(std::FILE *file) const;
@@ -60,11 +66,12 @@ struct Session::Impl {
   std::optional<HostOps> ops;
   std::vector<HostOps::Operation> operations;
 
-  std::span<Event> events;   ///< By op: iterations completed.
-  std::vector<Task> tasks;   ///< By op.
+  std::span<Event> events; ///< By op: iterations completed.
+  std::vector<Task> tasks; ///< By op.
   uint32_t lossOp = 0;
 
-  /// Steps given to start() in one call; a list that grows at its end while the controller walks it.
+  /// Steps given to start() in one call; a list that grows at its end while the
+  /// controller walks it.
   struct Batch {
     uint64_t first = 0, count = 0;
     std::vector<StepResult> results;
@@ -72,14 +79,14 @@ struct Session::Impl {
     std::vector<Span> spans; ///< Step by step, op by op; empty unless traced.
     std::atomic<Batch *> next{nullptr};
   };
-  Batch sentinel;                 ///< Of no steps.
+  Batch sentinel; ///< Of no steps.
   std::vector<std::unique_ptr<Batch>> batches;
-  Batch *issuing = &sentinel;     ///< The controller's.
+  Batch *issuing = &sentinel; ///< The controller's.
   const Batch *batchOf(uint64_t step) const;
 
   /// Two iterations are in flight; each has a slot.
   struct Slot {
-    Event done;                   ///< Signalled with iteration + 1.
+    Event done; ///< Signalled with iteration + 1.
     std::atomic<uint32_t> remaining{0};
     std::vector<std::byte *> arguments;
     StepResult *result = nullptr;
@@ -87,11 +94,11 @@ struct Session::Impl {
   Slot slots[2];
   std::vector<uint32_t> firstArgument; ///< By op, into Slot::arguments.
 
-  std::atomic<uint32_t> target{0};  ///< Steps started.
+  std::atomic<uint32_t> target{0}; ///< Steps started.
   std::atomic<uint32_t> issued{0};
   std::atomic<uint64_t> progress{0}; ///< Operations completed.
   std::atomic<bool> closing{false};
-  std::atomic<bool> stuck{false};    ///< The watchdog has struck.
+  std::atomic<bool> stuck{false}; ///< The watchdog has struck.
 
   std::vector<std::unique_ptr<Device>> devices;
   std::unique_ptr<HostLane> updateLane, stagingLane;

@@ -13,36 +13,51 @@ using namespace rondo;
 using namespace rondo::runtime;
 
 static std::string quotedJson(std::string_view text) {
-  return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(std::string(text))
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 uint64_t runtime::copiedBytes(const program::Op &op) {
-  bool copies = op.kind() == program::OpKind::Upload || op.kind() == program::OpKind::Download || op.kind() == program::OpKind::PeerCopy;
+  bool copies = op.kind() == program::OpKind::Upload ||
+                op.kind() == program::OpKind::Download ||
+                op.kind() == program::OpKind::PeerCopy;
   return copies && sizeOf(op.operands()) ? op.operands()->Get(0)->bytes() : 0;
 }
 
-void TraceWriter::addName(const char *kind, uint32_t process, int thread, const std::string &name) {
-  std::fprintf(file, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%d,\"args\":{\"name\":%s}},\n", kind, process, thread, quotedJson(name).c_str());
+void TraceWriter::addName(const char *kind, uint32_t process, int thread,
+                          const std::string &name) {
+  std::fprintf(file,
+               "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%d,\"args\":{"
+               "\"name\":%s}},\n",
+               kind, process, thread, quotedJson(name).c_str());
 }
 
-TraceWriter::TraceWriter(std::FILE *file, const program::Program &table) : file(file), table(table) {
+TraceWriter::TraceWriter(std::FILE *file, const program::Program &table)
+    : file(file), table(table) {
   std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
   for (uint32_t device = 0; device < table.devices(); ++device) {
     addName("process_name", device, 0, format("device %u", device));
     for (int lane = 0; lane < 5; ++lane)
-      addName("thread_name", device, lane, program::EnumNameLane((program::Lane)lane));
+      addName("thread_name", device, lane,
+              program::EnumNameLane((program::Lane)lane));
   }
   for (int lane = 5; lane < 7; ++lane)
-    addName("thread_name", table.devices(), lane, program::EnumNameLane((program::Lane)lane));
+    addName("thread_name", table.devices(), lane,
+            program::EnumNameLane((program::Lane)lane));
 }
 
-void TraceWriter::add(uint32_t number, uint64_t step, uint32_t device, double begin, double duration) {
+void TraceWriter::add(uint32_t number, uint64_t step, uint32_t device,
+                      double begin, double duration) {
   const program::Op &op = *table.ops()->Get(number);
   std::string title(text(op.name()));
   if (title.empty())
     title = program::EnumNameOpKind(op.kind());
-  std::fprintf(file, "{\"ph\":\"X\",\"name\":%s,\"cat\":\"%s\",\"pid\":%u,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%llu,\"op\":%u", quotedJson(title).c_str(),
-               program::EnumNameOpKind(op.kind()), op.device() < 0 ? table.devices() : device, (int)op.lane(), begin / 1e3, duration / 1e3, (unsigned long long)step, number);
+  std::fprintf(file,
+               "{\"ph\":\"X\",\"name\":%s,\"cat\":\"%s\",\"pid\":%u,\"tid\":%d,"
+               "\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%llu,\"op\":%u",
+               quotedJson(title).c_str(), program::EnumNameOpKind(op.kind()),
+               op.device() < 0 ? table.devices() : device, (int)op.lane(),
+               begin / 1e3, duration / 1e3, (unsigned long long)step, number);
   if (!text(op.node()).empty())
     std::fprintf(file, ",\"node\":%s", quotedJson(text(op.node())).c_str());
   if (uint64_t bytes = copiedBytes(op))
@@ -52,5 +67,8 @@ void TraceWriter::add(uint32_t number, uint64_t step, uint32_t device, double be
 
 void TraceWriter::finish() {
   // Last, so that no element before it needs to know whether another follows.
-  std::fprintf(file, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,\"args\":{\"name\":\"host\"}}\n]}\n", table.devices());
+  std::fprintf(file,
+               "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%u,\"tid\":0,"
+               "\"args\":{\"name\":\"host\"}}\n]}\n",
+               table.devices());
 }

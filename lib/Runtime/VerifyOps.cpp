@@ -22,9 +22,11 @@ constexpr uint32_t kMaxDistance = 1u << 20;
 static bool laneTakes(ProgramLane lane, OpKind kind) {
   switch (kind) {
   case OpKind::Upload:
-    return lane == ProgramLane::ParameterUp || lane == ProgramLane::ActivationUp;
+    return lane == ProgramLane::ParameterUp ||
+           lane == ProgramLane::ActivationUp;
   case OpKind::Download:
-    return lane == ProgramLane::GradientDown || lane == ProgramLane::ActivationDown;
+    return lane == ProgramLane::GradientDown ||
+           lane == ProgramLane::ActivationDown;
   case OpKind::PeerCopy:
     return lane > ProgramLane::Compute && lane < ProgramLane::Update;
   case OpKind::Launch:
@@ -47,7 +49,8 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
 void Verifier::checkOps() {
   members.resize(sizeOf(table.blocks()));
   for (uint32_t i = 0; i < sizeOf(table.parameters()); ++i)
-    if (const program::Parameter &parameter = *table.parameters()->Get(i); parameter.trainable())
+    if (const program::Parameter &parameter = *table.parameters()->Get(i);
+        parameter.trainable())
       members[parameter.block()].push_back(i);
   // Events count in 31 bits and operations in 32: no program comes near.
   if (sizeOf(table.ops()) == 0)
@@ -57,7 +60,8 @@ void Verifier::checkOps() {
   if (kinds[OpKind::Loss] != 1)
     fail("%u Loss operations, not one", kinds[OpKind::Loss]);
   if (kinds[OpKind::Seed] > 1 || kinds[OpKind::Clip] > 1)
-    fail("%u Seed and %u Clip operations, at most one of each", kinds[OpKind::Seed], kinds[OpKind::Clip]);
+    fail("%u Seed and %u Clip operations, at most one of each",
+         kinds[OpKind::Seed], kinds[OpKind::Clip]);
   for (uint32_t block = 0; block < members.size(); ++block)
     if (!members[block].empty() && !optimized.count((int32_t)block))
       fail("%s has trainable parameters but no Optimizer operation",
@@ -73,22 +77,25 @@ void Verifier::checkOp(uint32_t index) {
   std::string what = opText(table, index);
   ++kinds[op.kind()];
   if (!laneTakes(op.lane(), op.kind()))
-    fail("%s: a %s does not run on lane %s", what.c_str(), program::EnumNameOpKind(op.kind()),
-         program::EnumNameLane(op.lane()));
+    fail("%s: a %s does not run on lane %s", what.c_str(),
+         program::EnumNameOpKind(op.kind()), program::EnumNameLane(op.lane()));
   bool host = op.lane() >= ProgramLane::Update;
-  if (host ? op.device() != -1 : op.device() < 0 || (uint32_t)op.device() >= table.devices())
+  if (host ? op.device() != -1
+           : op.device() < 0 || (uint32_t)op.device() >= table.devices())
     fail("%s: on device %d of %u", what.c_str(), op.device(), table.devices());
   for (uint32_t i = 0; i < sizeOf(op.waits()); ++i) {
     const program::Wait &wait = *op.waits()->Get(i);
     if (wait.op() >= sizeOf(table.ops()) || wait.distance() > kMaxDistance)
-      fail("%s: waits for op %u of %u, %u iterations ago", what.c_str(), wait.op(), sizeOf(table.ops()),
-           wait.distance());
+      fail("%s: waits for op %u of %u, %u iterations ago", what.c_str(),
+           wait.op(), sizeOf(table.ops()), wait.distance());
     else if (wait.distance() == 0 && wait.op() >= index)
-      fail("%s: waits for op %u, which is issued no earlier", what.c_str(), wait.op());
+      fail("%s: waits for op %u, which is issued no earlier", what.c_str(),
+           wait.op());
   }
   bool sound = true;
   for (uint32_t i = 0; i < operandCount(op); ++i)
-    sound &= checkOperand(*op.operands()->Get(i), what + " operand " + std::to_string(i));
+    sound &= checkOperand(*op.operands()->Get(i),
+                          what + " operand " + std::to_string(i));
   if (!sound)
     return;
   checkSpaces(op, what);
@@ -99,7 +106,8 @@ void Verifier::checkOp(uint32_t index) {
     if (operandCount(op) != 2)
       fail("%s: %u operands, not two", what.c_str(), operandCount(op));
     else if (operandBytes(op, 0) != operandBytes(op, 1))
-      fail("%s: copies %llu bytes to %llu", what.c_str(), (unsigned long long)operandBytes(op, 0),
+      fail("%s: copies %llu bytes to %llu", what.c_str(),
+           (unsigned long long)operandBytes(op, 0),
            (unsigned long long)operandBytes(op, 1));
     return;
   case OpKind::Zero:
@@ -118,9 +126,12 @@ void Verifier::checkOp(uint32_t index) {
   }
 }
 
-bool Verifier::checkOperand(const program::Operand &operand, const std::string &what) {
-  if (sizeOf(operand.buffers()) == 0 || operand.access() < 1 || operand.access() > 3) {
-    fail("%s: %u buffers, access %d", what.c_str(), sizeOf(operand.buffers()), (int)operand.access());
+bool Verifier::checkOperand(const program::Operand &operand,
+                            const std::string &what) {
+  if (sizeOf(operand.buffers()) == 0 || operand.access() < 1 ||
+      operand.access() > 3) {
+    fail("%s: %u buffers, access %d", what.c_str(), sizeOf(operand.buffers()),
+         (int)operand.access());
     return false;
   }
   for (uint32_t index : *operand.buffers()) {
@@ -129,14 +140,17 @@ bool Verifier::checkOperand(const program::Operand &operand, const std::string &
       return false;
     }
     const program::Buffer &buffer = *table.buffers()->Get(index);
-    const program::Buffer &first = *table.buffers()->Get(operand.buffers()->Get(0));
+    const program::Buffer &first =
+        *table.buffers()->Get(operand.buffers()->Get(0));
     if (buffer.space() != first.space() || buffer.device() != first.device()) {
       fail("%s: its buffers are in different places", what.c_str());
       return false;
     }
     if (!fits(operand.offset(), operand.bytes(), buffer.bytes())) {
-      fail("%s: bytes [%llu, +%llu) of a buffer of %llu", what.c_str(), (unsigned long long)operand.offset(),
-           (unsigned long long)operand.bytes(), (unsigned long long)buffer.bytes());
+      fail("%s: bytes [%llu, +%llu) of a buffer of %llu", what.c_str(),
+           (unsigned long long)operand.offset(),
+           (unsigned long long)operand.bytes(),
+           (unsigned long long)buffer.bytes());
       return false;
     }
   }
@@ -147,7 +161,8 @@ void Verifier::checkSpaces(const program::Op &op, const std::string &what) {
   bool host = op.lane() >= ProgramLane::Update;
   for (uint32_t i = 0; i < operandCount(op); ++i) {
     const program::Operand &operand = *op.operands()->Get(i);
-    const program::Buffer &buffer = *table.buffers()->Get(operand.buffers()->Get(0));
+    const program::Buffer &buffer =
+        *table.buffers()->Get(operand.buffers()->Get(0));
     bool onDevice = !host;
     if (op.kind() == OpKind::Upload)
       onDevice = i == 1;
@@ -155,14 +170,18 @@ void Verifier::checkSpaces(const program::Op &op, const std::string &what) {
       onDevice = i == 0;
     // A transfer reaches the pinned arena alone; host lanes reach both.
     bool right = onDevice ? buffer.space() == Space::Device
-                          : buffer.space() == Space::Pinned || (host && buffer.space() == Space::Host);
+                          : buffer.space() == Space::Pinned ||
+                                (host && buffer.space() == Space::Host);
     if (!right)
-      fail("%s: operand %u is in %s memory", what.c_str(), i, program::EnumNameSpace(buffer.space()));
-    else if (onDevice && op.kind() != OpKind::PeerCopy && buffer.device() != -1 && buffer.device() != op.device())
-      fail("%s: operand %u is on device %d, not %d", what.c_str(), i, buffer.device(), op.device());
+      fail("%s: operand %u is in %s memory", what.c_str(), i,
+           program::EnumNameSpace(buffer.space()));
+    else if (onDevice && op.kind() != OpKind::PeerCopy &&
+             buffer.device() != -1 && buffer.device() != op.device())
+      fail("%s: operand %u is on device %d, not %d", what.c_str(), i,
+           buffer.device(), op.device());
     if (host && operand.offset() % 8 != 0)
-      fail("%s: operand %u begins at %llu, not at a multiple of 8", what.c_str(), i,
-           (unsigned long long)operand.offset());
+      fail("%s: operand %u begins at %llu, not at a multiple of 8",
+           what.c_str(), i, (unsigned long long)operand.offset());
   }
 }
 
@@ -173,20 +192,24 @@ void Verifier::checkLaunch(const program::Op &op, const std::string &what) {
   }
   const std::vector<uint64_t> &bytes = needed[op.entry()];
   if (operandCount(op) != bytes.size()) {
-    fail("%s: %u operands for %zu arguments", what.c_str(), operandCount(op), bytes.size());
+    fail("%s: %u operands for %zu arguments", what.c_str(), operandCount(op),
+         bytes.size());
     return;
   }
   for (uint32_t i = 0; i < bytes.size(); ++i)
     if (operandBytes(op, i) < bytes[i])
-      fail("%s: argument %u has %llu bytes, its calls touch %llu", what.c_str(), i,
-           (unsigned long long)operandBytes(op, i), (unsigned long long)bytes[i]);
+      fail("%s: argument %u has %llu bytes, its calls touch %llu", what.c_str(),
+           i, (unsigned long long)operandBytes(op, i),
+           (unsigned long long)bytes[i]);
 }
 
 void Verifier::checkStaging(const program::Op &op, const std::string &what) {
   uint32_t step = table.rounds() * table.micro_batches();
   if (op.kind() == OpKind::StageInput) {
-    if (op.input() < 0 || (uint32_t)op.input() >= sizeOf(table.inputs()) || stepMicroBatch(table, op) >= step) {
-      fail("%s: input %d, micro-batch %u of %u", what.c_str(), op.input(), stepMicroBatch(table, op), step);
+    if (op.input() < 0 || (uint32_t)op.input() >= sizeOf(table.inputs()) ||
+        stepMicroBatch(table, op) >= step) {
+      fail("%s: input %d, micro-batch %u of %u", what.c_str(), op.input(),
+           stepMicroBatch(table, op), step);
       return;
     }
     const program::Input &input = *table.inputs()->Get(op.input());
@@ -195,8 +218,10 @@ void Verifier::checkStaging(const program::Op &op, const std::string &what) {
       return;
     uint64_t bytes = elements * elementBytes(input.type());
     if (operandCount(op) != 1 || operandBytes(op, 0) != bytes)
-      fail("%s: %u operands of %llu bytes for %llu bytes of input", what.c_str(), operandCount(op),
-           (unsigned long long)(operandCount(op) ? operandBytes(op, 0) : 0), (unsigned long long)bytes);
+      fail("%s: %u operands of %llu bytes for %llu bytes of input",
+           what.c_str(), operandCount(op),
+           (unsigned long long)(operandCount(op) ? operandBytes(op, 0) : 0),
+           (unsigned long long)bytes);
     return;
   }
   if (op.kind() == OpKind::CountLabels) {
@@ -205,13 +230,15 @@ void Verifier::checkStaging(const program::Op &op, const std::string &what) {
   }
   uint32_t scalars = table.weigh_by_labels() ? 2 * step : step;
   if (operandCount(op) != scalars) {
-    fail("%s: %u operands, not %u: %u micro-batches%s", what.c_str(), operandCount(op), scalars, step,
+    fail("%s: %u operands, not %u: %u micro-batches%s", what.c_str(),
+         operandCount(op), scalars, step,
          table.weigh_by_labels() ? " with a label count each" : "");
     return;
   }
   for (uint32_t i = 0; i < scalars; ++i)
     if (operandBytes(op, i) < 4)
-      fail("%s: operand %u has %llu bytes", what.c_str(), i, (unsigned long long)operandBytes(op, i));
+      fail("%s: operand %u has %llu bytes", what.c_str(), i,
+           (unsigned long long)operandBytes(op, i));
 }
 
 void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
@@ -222,29 +249,37 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
   }
   switch (op.kind()) {
   case OpKind::Accumulate:
-    if (operands != 2 || operandBytes(op, 0) != operandBytes(op, 1) || operandBytes(op, 0) % 4 != 0)
-      fail("%s: adds %llu bytes to %llu", what.c_str(), (unsigned long long)operandBytes(op, 1),
+    if (operands != 2 || operandBytes(op, 0) != operandBytes(op, 1) ||
+        operandBytes(op, 0) % 4 != 0)
+      fail("%s: adds %llu bytes to %llu", what.c_str(),
+           (unsigned long long)operandBytes(op, 1),
            (unsigned long long)operandBytes(op, 0));
     return;
   case OpKind::Norm:
-    if (operandBytes(op, operands - 1) < 8ull * (operands - 1) || operandBytes(op, operands - 1) % 8 != 0)
-      fail("%s: %llu bytes for %u partial sums", what.c_str(), (unsigned long long)operandBytes(op, operands - 1),
-           operands - 1);
+    if (operandBytes(op, operands - 1) < 8ull * (operands - 1) ||
+        operandBytes(op, operands - 1) % 8 != 0)
+      fail("%s: %llu bytes for %u partial sums", what.c_str(),
+           (unsigned long long)operandBytes(op, operands - 1), operands - 1);
     for (uint32_t i = 0; i + 1 < operands; ++i) {
       int64_t block = blockOfGradient(table, op, i);
       if (block < 0 || block >= sizeOf(table.blocks()))
         fail("%s: operand %u is no block's gradient", what.c_str(), i);
-      else if (operandBytes(op, i) < table.blocks()->Get((uint32_t)block)->gradient_bytes())
-        fail("%s: operand %u has %llu bytes, its block's gradient %llu", what.c_str(), i,
-             (unsigned long long)operandBytes(op, i),
-             (unsigned long long)table.blocks()->Get((uint32_t)block)->gradient_bytes());
+      else if (operandBytes(op, i) <
+               table.blocks()->Get((uint32_t)block)->gradient_bytes())
+        fail("%s: operand %u has %llu bytes, its block's gradient %llu",
+             what.c_str(), i, (unsigned long long)operandBytes(op, i),
+             (unsigned long long)table.blocks()
+                 ->Get((uint32_t)block)
+                 ->gradient_bytes());
     }
     return;
   case OpKind::Clip:
     for (uint32_t i = 0; i + 1 < operands; ++i)
       if (operandBytes(op, i) % 8 != 0)
-        fail("%s: operand %u has %llu bytes of doubles", what.c_str(), i, (unsigned long long)operandBytes(op, i));
-    if (operandBytes(op, operands - 1) < 4 || !table.optimizer() || !(table.optimizer()->clip_norm() > 0))
+        fail("%s: operand %u has %llu bytes of doubles", what.c_str(), i,
+             (unsigned long long)operandBytes(op, i));
+    if (operandBytes(op, operands - 1) < 4 || !table.optimizer() ||
+        !(table.optimizer()->clip_norm() > 0))
       fail("%s: without a norm to clip to", what.c_str());
     return;
   default:
@@ -253,8 +288,10 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
 }
 
 void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
-  if (!table.optimizer() || op.block() < 0 || (uint32_t)op.block() >= sizeOf(table.blocks())) {
-    fail("%s: block %d of %u%s", what.c_str(), op.block(), sizeOf(table.blocks()),
+  if (!table.optimizer() || op.block() < 0 ||
+      (uint32_t)op.block() >= sizeOf(table.blocks())) {
+    fail("%s: block %d of %u%s", what.c_str(), op.block(),
+         sizeOf(table.blocks()),
          table.optimizer() ? "" : ", and the program has no optimizer");
     return;
   }
@@ -264,24 +301,31 @@ void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
   OptimizerOperands operands = optimizerOperands(table, op);
   uint32_t without = (uint32_t)(operands.moments + operands.momentCount);
   if (operandCount(op) != without && operandCount(op) != without + 1) {
-    fail("%s: %u operands, not %u or %u", what.c_str(), operandCount(op), without, without + 1);
+    fail("%s: %u operands, not %u or %u", what.c_str(), operandCount(op),
+         without, without + 1);
     return;
   }
   if (operandBytes(op, 0) < block.gradient_bytes())
-    fail("%s: a gradient of %llu bytes, not %llu", what.c_str(), (unsigned long long)operandBytes(op, 0),
+    fail("%s: a gradient of %llu bytes, not %llu", what.c_str(),
+         (unsigned long long)operandBytes(op, 0),
          (unsigned long long)block.gradient_bytes());
-  if (operands.coefficient >= 0 && operandBytes(op, (uint32_t)operands.coefficient) < 4)
+  if (operands.coefficient >= 0 &&
+      operandBytes(op, (uint32_t)operands.coefficient) < 4)
     fail("%s: no room for the gradient's coefficient", what.c_str());
   const flatbuffers::String *symbol =
-      operands.upload >= 0 ? table.optimizer()->symbol_with_copy() : table.optimizer()->symbol();
+      operands.upload >= 0 ? table.optimizer()->symbol_with_copy()
+                           : table.optimizer()->symbol();
   if (text(symbol).empty())
     fail("%s: the program has no kernel for this update", what.c_str());
-  // Parameters are read and written by name through the block's lists: the update must use the same buffers.
-  auto expect = [&](int index, const flatbuffers::Vector<uint32_t> *list, const char *name) {
+  // Parameters are read and written by name through the block's lists: the
+  // update must use the same buffers.
+  auto expect = [&](int index, const flatbuffers::Vector<uint32_t> *list,
+                    const char *name) {
     const program::Operand &operand = *op.operands()->Get((uint32_t)index);
     bool listed = list && (list == block.moments() || operand.offset() == 0);
     for (uint32_t buffer : *operand.buffers())
-      listed = listed && std::find(list->begin(), list->end(), buffer) != list->end();
+      listed = listed &&
+               std::find(list->begin(), list->end(), buffer) != list->end();
     if (!listed)
       fail("%s: operand %d is not the block's %s", what.c_str(), index, name);
   };
@@ -298,27 +342,34 @@ void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
       continue;
     auto reaches = [&](int operand, uint64_t offset, uint64_t bytes) {
       if (!fits(offset, bytes, operandBytes(op, (uint32_t)operand)))
-        fail("%s: operand %d of %llu bytes does not hold '%s' at %llu", what.c_str(), operand,
-             (unsigned long long)operandBytes(op, (uint32_t)operand), std::string(text(parameter.name())).c_str(),
+        fail("%s: operand %d of %llu bytes does not hold '%s' at %llu",
+             what.c_str(), operand,
+             (unsigned long long)operandBytes(op, (uint32_t)operand),
+             std::string(text(parameter.name())).c_str(),
              (unsigned long long)offset);
     };
     reaches(operands.masterIn, masterOffset(table, parameter), 4 * elements);
     reaches(operands.masterOut, masterOffset(table, parameter), 4 * elements);
     for (int i = 0; i < operands.momentCount; ++i)
-      reaches(operands.moments + i, (uint64_t)parameter.state_offset(), 4 * elements);
+      reaches(operands.moments + i, (uint64_t)parameter.state_offset(),
+              4 * elements);
     if (operands.upload >= 0)
-      reaches(operands.upload, parameter.member_offset(), elements * elementBytes(parameter.upload_type()));
+      reaches(operands.upload, parameter.member_offset(),
+              elements * elementBytes(parameter.upload_type()));
     else if (parameter.upload_type() != program::ElementType::F32)
       fail("%s: '%s' is uploaded as %s, which nothing writes", what.c_str(),
-           std::string(text(parameter.name())).c_str(), elementName(parameter.upload_type()));
-    if (parameter.upload_type() == program::ElementType::F32 && operands.upload >= 0 &&
-        text(table.optimizer()->symbol()).empty())
-      fail("%s: the program has no kernel for '%s'", what.c_str(), std::string(text(parameter.name())).c_str());
+           std::string(text(parameter.name())).c_str(),
+           elementName(parameter.upload_type()));
+    if (parameter.upload_type() == program::ElementType::F32 &&
+        operands.upload >= 0 && text(table.optimizer()->symbol()).empty())
+      fail("%s: the program has no kernel for '%s'", what.c_str(),
+           std::string(text(parameter.name())).c_str());
   }
 }
 
-/// The runtime holds every update until the step's loss is known to be finite. That must not close a circle: the loss must not
-/// need an update of its own step. All other order goes forward in the list, by checkOp.
+/// The runtime holds every update until the step's loss is known to be finite.
+/// That must not close a circle: the loss must not need an update of its own
+/// step. All other order goes forward in the list, by checkOp.
 void Verifier::checkOrder() {
   uint32_t count = sizeOf(table.ops());
   std::vector<bool> afterUpdate(count);

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What runs later trusts every index and range checked here, so that a damaged or hostile file is an error and never a
-// crash (its machine code excepted).
+// What runs later trusts every index and range checked here, so that a damaged
+// or hostile file is an error and never a crash (its machine code excepted).
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,9 +38,12 @@ void Verifier::fail(const char *pattern, ...) {
 }
 
 /// Of an enumerator that the table holds.
-static bool validType(program::ElementType type) { return elementBytes(type) != 0; }
+static bool validType(program::ElementType type) {
+  return elementBytes(type) != 0;
+}
 
-Status rondo::runtime::verifyProgram(const program::Program &table, uint64_t fileBytes) {
+Status rondo::runtime::verifyProgram(const program::Program &table,
+                                     uint64_t fileBytes) {
   return ProgramVerifier(table, fileBytes).run();
 }
 
@@ -73,21 +76,29 @@ void Verifier::checkShape() {
     fail("%u devices", table.devices());
   else if (table.rotation() >= table.devices())
     fail("rotation %u of %u devices", table.rotation(), table.devices());
-  if (table.rounds() < 1 || table.rounds() > limit || table.micro_batches() < 1 || table.micro_batches() > limit)
-    fail("%u rounds of %u micro-batches", table.rounds(), table.micro_batches());
+  if (table.rounds() < 1 || table.rounds() > limit ||
+      table.micro_batches() < 1 || table.micro_batches() > limit)
+    fail("%u rounds of %u micro-batches", table.rounds(),
+         table.micro_batches());
   else if ((uint64_t)table.rounds() * table.micro_batches() > limit)
-    fail("%u rounds of %u micro-batches are more than %u", table.rounds(), table.micro_batches(), limit);
+    fail("%u rounds of %u micro-batches are more than %u", table.rounds(),
+         table.micro_batches(), limit);
   constexpr uint64_t most = uint64_t(1) << 60;
-  if (table.device_bytes() > most || table.pinned_bytes() > most || table.host_bytes() > most)
-    fail("arenas of %llu, %llu and %llu bytes", (unsigned long long)table.device_bytes(),
-         (unsigned long long)table.pinned_bytes(), (unsigned long long)table.host_bytes());
+  if (table.device_bytes() > most || table.pinned_bytes() > most ||
+      table.host_bytes() > most)
+    fail("arenas of %llu, %llu and %llu bytes",
+         (unsigned long long)table.device_bytes(),
+         (unsigned long long)table.pinned_bytes(),
+         (unsigned long long)table.host_bytes());
   checkBlob(table.kernels(), "the kernels");
   for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
-    checkBlob(table.device_code()->Get(i)->ptx(), quoted("device code", i, table.device_code()->Get(i)->arch()));
+    checkBlob(table.device_code()->Get(i)->ptx(),
+              quoted("device code", i, table.device_code()->Get(i)->arch()));
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());
-    for (double value : {optimizer->learning_rate(), optimizer->beta1(), optimizer->beta2(), optimizer->epsilon(),
+    for (double value : {optimizer->learning_rate(), optimizer->beta1(),
+                         optimizer->beta2(), optimizer->epsilon(),
                          optimizer->weight_decay(), optimizer->clip_norm()})
       if (!(value >= 0 && value < 1e30))
         fail("an optimizer constant is %g", value);
@@ -97,9 +108,11 @@ void Verifier::checkShape() {
 void Verifier::checkBlob(const program::Blob *blob, const std::string &what) {
   if (!blob || blob->length() == 0)
     return;
-  if (blob->offset() % kBlobAlignment != 0 || !fits(blob->offset(), blob->length(), fileBytes))
-    fail("%s: bytes [%llu, +%llu) of a file of %llu", what.c_str(), (unsigned long long)blob->offset(),
-         (unsigned long long)blob->length(), (unsigned long long)fileBytes);
+  if (blob->offset() % kBlobAlignment != 0 ||
+      !fits(blob->offset(), blob->length(), fileBytes))
+    fail("%s: bytes [%llu, +%llu) of a file of %llu", what.c_str(),
+         (unsigned long long)blob->offset(), (unsigned long long)blob->length(),
+         (unsigned long long)fileBytes);
 }
 
 void Verifier::checkBuffers() {
@@ -123,12 +136,17 @@ void Verifier::checkBuffers() {
       fail("%s: space %d is unknown", what.c_str(), (int)buffer.space());
       continue;
     }
-    if (device ? buffer.device() < -1 || buffer.device() >= (int64_t)table.devices() : buffer.device() != -1)
-      fail("%s: on device %d of %u", what.c_str(), buffer.device(), table.devices());
+    if (device ? buffer.device() < -1 ||
+                     buffer.device() >= (int64_t)table.devices()
+               : buffer.device() != -1)
+      fail("%s: on device %d of %u", what.c_str(), buffer.device(),
+           table.devices());
     if (buffer.offset() % 256 != 0)
-      fail("%s: offset %llu is not a multiple of 256", what.c_str(), (unsigned long long)buffer.offset());
+      fail("%s: offset %llu is not a multiple of 256", what.c_str(),
+           (unsigned long long)buffer.offset());
     if (!fits(buffer.offset(), buffer.bytes(), arena))
-      fail("%s: bytes [%llu, +%llu) of an arena of %llu", what.c_str(), (unsigned long long)buffer.offset(),
+      fail("%s: bytes [%llu, +%llu) of an arena of %llu", what.c_str(),
+           (unsigned long long)buffer.offset(),
            (unsigned long long)buffer.bytes(), (unsigned long long)arena);
   }
 }
@@ -142,13 +160,15 @@ void Verifier::checkInputs() {
     if (!validType(input.type()))
       fail("%s: element type %d is unknown", what.c_str(), (int)input.type());
     if (!countElements(input.shape(), elements) || elements == 0)
-      fail("%s: shape %s", what.c_str(), shapeText(shapeOf(input.shape())).c_str());
+      fail("%s: shape %s", what.c_str(),
+           shapeText(shapeOf(input.shape())).c_str());
     if (text(input.name()).empty() || !names.insert(text(input.name())).second)
       fail("%s: its name is empty or taken", what.c_str());
   }
 }
 
-void Verifier::checkBufferList(const flatbuffers::Vector<uint32_t> *buffers, const std::string &what, uint64_t bytes,
+void Verifier::checkBufferList(const flatbuffers::Vector<uint32_t> *buffers,
+                               const std::string &what, uint64_t bytes,
                                Space space, bool pinnedToo) {
   if (!buffers)
     return;
@@ -158,11 +178,13 @@ void Verifier::checkBufferList(const flatbuffers::Vector<uint32_t> *buffers, con
       continue;
     }
     const program::Buffer &buffer = *table.buffers()->Get(index);
-    if (buffer.space() != space && !(pinnedToo && buffer.space() == Space::Pinned))
-      fail("%s: buffer %u is in space %d", what.c_str(), index, (int)buffer.space());
+    if (buffer.space() != space &&
+        !(pinnedToo && buffer.space() == Space::Pinned))
+      fail("%s: buffer %u is in space %d", what.c_str(), index,
+           (int)buffer.space());
     if (buffer.bytes() < bytes)
-      fail("%s: buffer %u has %llu bytes, %llu are needed", what.c_str(), index, (unsigned long long)buffer.bytes(),
-           (unsigned long long)bytes);
+      fail("%s: buffer %u has %llu bytes, %llu are needed", what.c_str(), index,
+           (unsigned long long)buffer.bytes(), (unsigned long long)bytes);
   }
 }
 
@@ -170,9 +192,12 @@ void Verifier::checkBlocks() {
   for (uint32_t i = 0; i < sizeOf(table.blocks()); ++i) {
     const program::Block &block = *table.blocks()->Get(i);
     std::string what = quoted("block", i, block.name());
-    checkBufferList(block.upload(), what + " upload", block.upload_bytes(), Space::Pinned, true);
-    // Sums over rounds and tied uses lie in host memory, what one download brings in the pinned arena.
-    checkBufferList(block.gradients(), what + " gradients", block.gradient_bytes(), Space::Host, true);
+    checkBufferList(block.upload(), what + " upload", block.upload_bytes(),
+                    Space::Pinned, true);
+    // Sums over rounds and tied uses lie in host memory, what one download
+    // brings in the pinned arena.
+    checkBufferList(block.gradients(), what + " gradients",
+                    block.gradient_bytes(), Space::Host, true);
     checkBufferList(block.master(), what + " master", 0, Space::Host, true);
     checkBufferList(block.moments(), what + " moments", 0, Space::Host, true);
   }
@@ -184,58 +209,74 @@ void Verifier::checkParameters() {
     const program::Parameter &parameter = *table.parameters()->Get(i);
     std::string what = quoted("parameter", i, parameter.name());
     uint64_t elements = 0;
-    if (text(parameter.name()).empty() || !names.insert(text(parameter.name())).second)
+    if (text(parameter.name()).empty() ||
+        !names.insert(text(parameter.name())).second)
       fail("%s: its name is empty or taken", what.c_str());
     if (!validType(parameter.type()) || !validType(parameter.upload_type())) {
-      fail("%s: element types %d and %d", what.c_str(), (int)parameter.type(), (int)parameter.upload_type());
+      fail("%s: element types %d and %d", what.c_str(), (int)parameter.type(),
+           (int)parameter.upload_type());
       continue;
     }
     bool isFloat = parameter.type() <= program::ElementType::F64;
     if (parameter.type() != parameter.upload_type() &&
         !(isFloat && parameter.upload_type() <= program::ElementType::F64))
-      fail("%s: stored as %s, uploaded as %s", what.c_str(), elementName(parameter.type()),
-           elementName(parameter.upload_type()));
+      fail("%s: stored as %s, uploaded as %s", what.c_str(),
+           elementName(parameter.type()), elementName(parameter.upload_type()));
     if (!countElements(parameter.shape(), elements)) {
-      fail("%s: shape %s", what.c_str(), shapeText(shapeOf(parameter.shape())).c_str());
+      fail("%s: shape %s", what.c_str(),
+           shapeText(shapeOf(parameter.shape())).c_str());
       continue;
     }
-    if ((parameter.transposed() || sizeOf(parameter.copies_transposed())) && sizeOf(parameter.shape()) != 2)
-      fail("%s: transposed, but of rank %u", what.c_str(), sizeOf(parameter.shape()));
-    if (parameter.copies_transposed() && sizeOf(parameter.copies_transposed()) != sizeOf(parameter.copies()))
+    if ((parameter.transposed() || sizeOf(parameter.copies_transposed())) &&
+        sizeOf(parameter.shape()) != 2)
+      fail("%s: transposed, but of rank %u", what.c_str(),
+           sizeOf(parameter.shape()));
+    if (parameter.copies_transposed() &&
+        sizeOf(parameter.copies_transposed()) != sizeOf(parameter.copies()))
       fail("%s: %u copies, %u flags", what.c_str(), sizeOf(parameter.copies()),
            sizeOf(parameter.copies_transposed()));
     checkBlob(parameter.value(), what + " value");
     if (parameter.value() && parameter.value()->length() != 0 &&
-        parameter.value()->length() != elements * elementBytes(parameter.type()))
+        parameter.value()->length() !=
+            elements * elementBytes(parameter.type()))
       fail("%s: a value of %llu bytes for %llu elements of %s", what.c_str(),
-           (unsigned long long)parameter.value()->length(), (unsigned long long)elements,
-           elementName(parameter.type()));
+           (unsigned long long)parameter.value()->length(),
+           (unsigned long long)elements, elementName(parameter.type()));
     if (parameter.block() >= sizeOf(table.blocks())) {
-      fail("%s: block %u of %u", what.c_str(), parameter.block(), sizeOf(table.blocks()));
+      fail("%s: block %u of %u", what.c_str(), parameter.block(),
+           sizeOf(table.blocks()));
       continue;
     }
     const program::Block &block = *table.blocks()->Get(parameter.block());
     uint64_t bytes = elements * elementBytes(parameter.upload_type());
-    if (sizeOf(block.upload()) == 0 || !fits(parameter.member_offset(), bytes, block.upload_bytes()) ||
+    if (sizeOf(block.upload()) == 0 ||
+        !fits(parameter.member_offset(), bytes, block.upload_bytes()) ||
         parameter.member_offset() % elementBytes(parameter.upload_type()) != 0)
-      fail("%s: bytes [%llu, +%llu) of a block of %llu", what.c_str(), (unsigned long long)parameter.member_offset(),
+      fail("%s: bytes [%llu, +%llu) of a block of %llu", what.c_str(),
+           (unsigned long long)parameter.member_offset(),
            (unsigned long long)bytes, (unsigned long long)block.upload_bytes());
     if (!parameter.trainable())
       continue;
     if (!isFloat)
-      fail("%s: trainable, but of %s", what.c_str(), elementName(parameter.type()));
-    if (parameter.gradient_offset() < 0 || parameter.gradient_offset() % 4 != 0 ||
-        !fits((uint64_t)parameter.gradient_offset(), 4 * elements, block.gradient_bytes()))
-      fail("%s: gradient at %lld of %llu bytes", what.c_str(), (long long)parameter.gradient_offset(),
+      fail("%s: trainable, but of %s", what.c_str(),
+           elementName(parameter.type()));
+    if (parameter.gradient_offset() < 0 ||
+        parameter.gradient_offset() % 4 != 0 ||
+        !fits((uint64_t)parameter.gradient_offset(), 4 * elements,
+              block.gradient_bytes()))
+      fail("%s: gradient at %lld of %llu bytes", what.c_str(),
+           (long long)parameter.gradient_offset(),
            (unsigned long long)block.gradient_bytes());
-    if (parameter.state_offset() < 0 || parameter.state_offset() % 4 != 0 || sizeOf(block.master()) == 0 ||
-        sizeOf(block.moments()) == 0) {
+    if (parameter.state_offset() < 0 || parameter.state_offset() % 4 != 0 ||
+        sizeOf(block.master()) == 0 || sizeOf(block.moments()) == 0) {
       fail("%s: trainable without optimizer state", what.c_str());
       continue;
     }
     uint64_t offset = masterOffset(table, parameter);
-    checkBufferList(block.master(), what + " master", offset + 4 * elements, Space::Host, true);
-    checkBufferList(block.moments(), what + " moments", (uint64_t)parameter.state_offset() + 4 * elements,
+    checkBufferList(block.master(), what + " master", offset + 4 * elements,
+                    Space::Host, true);
+    checkBufferList(block.moments(), what + " moments",
+                    (uint64_t)parameter.state_offset() + 4 * elements,
                     Space::Host, true);
   }
 }
@@ -257,14 +298,16 @@ void Verifier::checkEntries() {
     if (entry.scratch_bytes() > 0)
       needed[i].push_back(entry.scratch_bytes());
     for (uint32_t c = 0; c < sizeOf(entry.calls()); ++c)
-      checkCall(*entry.calls()->Get(c), what + " call " + std::to_string(c), needed[i]);
+      checkCall(*entry.calls()->Get(c), what + " call " + std::to_string(c),
+                needed[i]);
   }
 }
 
-/// Elements that a matrix of rows x columns with a leading dimension spans, in `batch` copies `stride` apart. False: overflow or
-/// a leading dimension too small.
-static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading, int64_t stride, int64_t batch,
-                       uint64_t &elements) {
+/// Elements that a matrix of rows x columns with a leading dimension spans, in
+/// `batch` copies `stride` apart. False: overflow or a leading dimension too
+/// small.
+static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading,
+                       int64_t stride, int64_t batch, uint64_t &elements) {
   if (leading < std::max<int64_t>(columns, 1) || stride < 0)
     return false;
   elements = 0;
@@ -272,7 +315,8 @@ static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading, int64_t s
     return true;
   uint64_t last, rowsBefore;
   if (__builtin_mul_overflow((uint64_t)(batch - 1), (uint64_t)stride, &last) ||
-      __builtin_mul_overflow((uint64_t)(rows - 1), (uint64_t)leading, &rowsBefore) ||
+      __builtin_mul_overflow((uint64_t)(rows - 1), (uint64_t)leading,
+                             &rowsBefore) ||
       __builtin_add_overflow(last, rowsBefore, &elements) ||
       __builtin_add_overflow(elements, (uint64_t)columns, &elements))
     return false;
@@ -280,30 +324,36 @@ static bool matrixSpan(int64_t rows, int64_t columns, int64_t leading, int64_t s
 }
 
 /// The limits of every GPU; shared memory is compared with the GPU at hand.
-void Verifier::checkLaunchShape(const program::Call &call, const std::string &what) {
+void Verifier::checkLaunchShape(const program::Call &call,
+                                const std::string &what) {
   if (text(call.gpu_symbol()).empty())
     return;
   if (sizeOf(call.grid()) != 3 || sizeOf(call.block()) != 3) {
-    fail("%s: a grid of %u numbers and a block of %u, not three each", what.c_str(), sizeOf(call.grid()), sizeOf(call.block()));
+    fail("%s: a grid of %u numbers and a block of %u, not three each",
+         what.c_str(), sizeOf(call.grid()), sizeOf(call.block()));
     return;
   }
   uint64_t threads = 1;
   for (uint32_t extent : *call.block())
     threads *= std::min(extent, 2048u);
   if (threads < 1 || threads > 1024)
-    fail("%s: blocks of %u x %u x %u threads, not 1 to 1024", what.c_str(), call.block()->Get(0), call.block()->Get(1),
-         call.block()->Get(2));
-  if (call.grid()->Get(0) > INT32_MAX || call.grid()->Get(1) > 65535 || call.grid()->Get(2) > 65535)
-    fail("%s: a grid of %u x %u x %u blocks", what.c_str(), call.grid()->Get(0), call.grid()->Get(1), call.grid()->Get(2));
+    fail("%s: blocks of %u x %u x %u threads, not 1 to 1024", what.c_str(),
+         call.block()->Get(0), call.block()->Get(1), call.block()->Get(2));
+  if (call.grid()->Get(0) > INT32_MAX || call.grid()->Get(1) > 65535 ||
+      call.grid()->Get(2) > 65535)
+    fail("%s: a grid of %u x %u x %u blocks", what.c_str(), call.grid()->Get(0),
+         call.grid()->Get(1), call.grid()->Get(2));
   if (call.shared_bytes() > 1u << 20)
     fail("%s: %u bytes of shared memory", what.c_str(), call.shared_bytes());
 }
 
-void Verifier::checkCall(const program::Call &call, const std::string &what, std::vector<uint64_t> &needed) {
+void Verifier::checkCall(const program::Call &call, const std::string &what,
+                         std::vector<uint64_t> &needed) {
   auto touch = [&](uint32_t address, uint64_t bytes) {
     const program::Address &place = *call.addresses()->Get(address);
     if (place.argument() >= needed.size()) {
-      fail("%s: argument %u of %zu", what.c_str(), place.argument(), needed.size());
+      fail("%s: argument %u of %zu", what.c_str(), place.argument(),
+           needed.size());
       return;
     }
     uint64_t end;
@@ -321,9 +371,11 @@ void Verifier::checkCall(const program::Call &call, const std::string &what, std
   };
   switch (call.kind()) {
   case CallKind::Kernel:
-    if (text(call.symbol()).empty() || call.begin() < 0 || call.extent() < call.begin() || addresses > 4096)
-      fail("%s: kernel '%s' over [%lld, %lld) with %u pointers", what.c_str(), std::string(text(call.symbol())).c_str(),
-           (long long)call.begin(), (long long)call.extent(), addresses);
+    if (text(call.symbol()).empty() || call.begin() < 0 ||
+        call.extent() < call.begin() || addresses > 4096)
+      fail("%s: kernel '%s' over [%lld, %lld) with %u pointers", what.c_str(),
+           std::string(text(call.symbol())).c_str(), (long long)call.begin(),
+           (long long)call.extent(), addresses);
     for (uint32_t i = 0; i < addresses; ++i)
       touch(i, 0);
     checkLaunchShape(call, what);
@@ -351,24 +403,30 @@ void Verifier::checkCall(const program::Call &call, const std::string &what, std
   }
   // CBLAS counts in int.
   constexpr int64_t most = INT32_MAX;
-  for (int64_t value : {gemm->m(), gemm->n(), gemm->k(), gemm->batch(), gemm->lda(), gemm->ldb(), gemm->ldc()})
+  for (int64_t value : {gemm->m(), gemm->n(), gemm->k(), gemm->batch(),
+                        gemm->lda(), gemm->ldb(), gemm->ldc()})
     if (value < 0 || value > most) {
-      fail("%s: an extent or leading dimension is %lld", what.c_str(), (long long)value);
+      fail("%s: an extent or leading dimension is %lld", what.c_str(),
+           (long long)value);
       return;
     }
-  for (program::ElementType type : {gemm->type_a(), gemm->type_b(), gemm->type_c()})
+  for (program::ElementType type :
+       {gemm->type_a(), gemm->type_b(), gemm->type_c()})
     if (type > program::ElementType::F16)
       fail("%s: a product of element type %d", what.c_str(), (int)type);
   uint64_t a = 0, b = 0, c = 0;
   bool ta = gemm->transpose_a(), tb = gemm->transpose_b();
-  if (!matrixSpan(ta ? gemm->k() : gemm->m(), ta ? gemm->m() : gemm->k(), gemm->lda(), gemm->stride_a(),
-                  gemm->batch(), a) ||
-      !matrixSpan(tb ? gemm->n() : gemm->k(), tb ? gemm->k() : gemm->n(), gemm->ldb(), gemm->stride_b(),
-                  gemm->batch(), b) ||
-      !matrixSpan(gemm->m(), gemm->n(), gemm->ldc(), gemm->stride_c(), gemm->batch(), c)) {
-    fail("%s: %lld x %lld x %lld x %lld with leading dimensions %lld, %lld, %lld", what.c_str(),
-         (long long)gemm->batch(), (long long)gemm->m(), (long long)gemm->n(), (long long)gemm->k(),
-         (long long)gemm->lda(), (long long)gemm->ldb(), (long long)gemm->ldc());
+  if (!matrixSpan(ta ? gemm->k() : gemm->m(), ta ? gemm->m() : gemm->k(),
+                  gemm->lda(), gemm->stride_a(), gemm->batch(), a) ||
+      !matrixSpan(tb ? gemm->n() : gemm->k(), tb ? gemm->k() : gemm->n(),
+                  gemm->ldb(), gemm->stride_b(), gemm->batch(), b) ||
+      !matrixSpan(gemm->m(), gemm->n(), gemm->ldc(), gemm->stride_c(),
+                  gemm->batch(), c)) {
+    fail("%s: %lld x %lld x %lld x %lld with leading dimensions %lld, %lld, "
+         "%lld",
+         what.c_str(), (long long)gemm->batch(), (long long)gemm->m(),
+         (long long)gemm->n(), (long long)gemm->k(), (long long)gemm->lda(),
+         (long long)gemm->ldb(), (long long)gemm->ldc());
     return;
   }
   if (failed() || !expect(3))

@@ -1,4 +1,5 @@
-//===- Config.cpp - Config in and out of a module ----------------------------===//
+//===- Config.cpp - Config in and out of a module
+//----------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -55,12 +56,24 @@ void visitFields(Config &config, Visitor &&visit) {
 struct Writer {
   Builder builder;
   NamedAttrList list;
-  void operator()(StringRef name, int64_t value) { list.set(name, builder.getI64IntegerAttr(value)); }
-  void operator()(StringRef name, uint64_t value) { list.set(name, builder.getI64IntegerAttr((int64_t)value)); }
-  void operator()(StringRef name, double value) { list.set(name, builder.getF64FloatAttr(value)); }
-  void operator()(StringRef name, bool value) { list.set(name, builder.getBoolAttr(value)); }
-  void operator()(StringRef name, const std::string &value) { list.set(name, builder.getStringAttr(value)); }
-  void operator()(StringRef name, Recompute value) { list.set(name, builder.getI64IntegerAttr((int64_t)value)); }
+  void operator()(StringRef name, int64_t value) {
+    list.set(name, builder.getI64IntegerAttr(value));
+  }
+  void operator()(StringRef name, uint64_t value) {
+    list.set(name, builder.getI64IntegerAttr((int64_t)value));
+  }
+  void operator()(StringRef name, double value) {
+    list.set(name, builder.getF64FloatAttr(value));
+  }
+  void operator()(StringRef name, bool value) {
+    list.set(name, builder.getBoolAttr(value));
+  }
+  void operator()(StringRef name, const std::string &value) {
+    list.set(name, builder.getStringAttr(value));
+  }
+  void operator()(StringRef name, Recompute value) {
+    list.set(name, builder.getI64IntegerAttr((int64_t)value));
+  }
   void operator()(StringRef name, const std::vector<ParameterGroup> &groups) {
     SmallVector<Attribute> attrs;
     for (const ParameterGroup &group : groups) {
@@ -90,11 +103,22 @@ struct Reader {
     else
       wrong.push_back(name.str());
   }
-  void operator()(StringRef name, int64_t &value) { take<IntegerAttr>(name, [&](IntegerAttr a) { value = a.getInt(); }); }
-  void operator()(StringRef name, uint64_t &value) { take<IntegerAttr>(name, [&](IntegerAttr a) { value = (uint64_t)a.getInt(); }); }
-  void operator()(StringRef name, double &value) { take<FloatAttr>(name, [&](FloatAttr a) { value = a.getValueAsDouble(); }); }
-  void operator()(StringRef name, bool &value) { take<BoolAttr>(name, [&](BoolAttr a) { value = a.getValue(); }); }
-  void operator()(StringRef name, std::string &value) { take<StringAttr>(name, [&](StringAttr a) { value = a.str(); }); }
+  void operator()(StringRef name, int64_t &value) {
+    take<IntegerAttr>(name, [&](IntegerAttr a) { value = a.getInt(); });
+  }
+  void operator()(StringRef name, uint64_t &value) {
+    take<IntegerAttr>(name,
+                      [&](IntegerAttr a) { value = (uint64_t)a.getInt(); });
+  }
+  void operator()(StringRef name, double &value) {
+    take<FloatAttr>(name, [&](FloatAttr a) { value = a.getValueAsDouble(); });
+  }
+  void operator()(StringRef name, bool &value) {
+    take<BoolAttr>(name, [&](BoolAttr a) { value = a.getValue(); });
+  }
+  void operator()(StringRef name, std::string &value) {
+    take<StringAttr>(name, [&](StringAttr a) { value = a.str(); });
+  }
   void operator()(StringRef name, Recompute &value) {
     take<IntegerAttr>(name, [&](IntegerAttr a) {
       if (a.getInt() < 0 || a.getInt() > (int64_t)Recompute::None)
@@ -107,7 +131,8 @@ struct Reader {
     take<ArrayAttr>(name, [&](ArrayAttr array) {
       for (Attribute element : array) {
         auto settings = dyn_cast<DictionaryAttr>(element);
-        auto pattern = settings ? settings.getAs<StringAttr>("pattern") : StringAttr();
+        auto pattern =
+            settings ? settings.getAs<StringAttr>("pattern") : StringAttr();
         if (!pattern) {
           wrong.push_back(name.str());
           continue;
@@ -115,7 +140,8 @@ struct Reader {
         ParameterGroup group{pattern.str(), {}};
         for (NamedAttribute named : settings)
           if (auto value = dyn_cast<FloatAttr>(named.getValue()))
-            group.settings.push_back({named.getName().str(), value.getValueAsDouble()});
+            group.settings.push_back(
+                {named.getName().str(), value.getValueAsDouble()});
         groups.push_back(std::move(group));
       }
     });
@@ -136,7 +162,8 @@ FailureOr<Config> Config::read(ModuleOp module) {
     if (!llvm::is_contained(reader.known, named.getName().getValue()))
       reader.wrong.push_back(named.getName().str());
   if (!reader.wrong.empty()) {
-    module.emitError() << kConfig << " has unknown or ill-typed entries: " << llvm::join(reader.wrong, ", ");
+    module.emitError() << kConfig << " has unknown or ill-typed entries: "
+                       << llvm::join(reader.wrong, ", ");
     return failure();
   }
   return config;

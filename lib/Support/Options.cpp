@@ -1,4 +1,5 @@
-//===- Options.cpp - Values of the command line -------------------------------===//
+//===- Options.cpp - Values of the command line
+//-------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +16,16 @@
 using namespace llvm;
 using namespace rondo;
 
-static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+static Error fail(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
 
 /// Splits "key=value"; the value must be a finite number.
 static Expected<std::pair<StringRef, double>> parseSetting(StringRef text) {
   auto [key, value] = text.split('=');
   double number;
-  if (!text.contains('=') || value.getAsDouble(number) || !std::isfinite(number))
+  if (!text.contains('=') || value.getAsDouble(number) ||
+      !std::isfinite(number))
     return fail("'" + text + "' is not KEY=NUMBER");
   return std::make_pair(key, number);
 }
@@ -46,17 +50,20 @@ Expected<OptimizerConfig> rondo::parseOptimizer(StringRef text) {
                         .Case("weight-decay", &optimizer.weightDecay)
                         .Default(nullptr);
     if (!field)
-      return fail("adamw has no setting '" + key + "'; known: lr, beta1, beta2, eps, weight-decay");
+      return fail("adamw has no setting '" + key +
+                  "'; known: lr, beta1, beta2, eps, weight-decay");
     bool ratio = key == "beta1" || key == "beta2";
     if (value < 0 || (ratio && value >= 1))
-      return fail("adamw: " + part + (ratio ? " must be in [0, 1)" : " must not be negative"));
+      return fail("adamw: " + part +
+                  (ratio ? " must be in [0, 1)" : " must not be negative"));
     *field = value;
   }
   return optimizer;
 }
 
 Expected<ParameterGroup> rondo::parseParameterGroup(StringRef text) {
-  // The pattern may hold commas: settings are taken from the right while they are KEY=NUMBER.
+  // The pattern may hold commas: settings are taken from the right while they
+  // are KEY=NUMBER.
   ParameterGroup group;
   SmallVector<std::pair<std::string, double>> settings;
   StringRef rest = text;
@@ -70,24 +77,29 @@ Expected<ParameterGroup> rondo::parseParameterGroup(StringRef text) {
       break;
     }
     if (setting->first != "weight-decay" && setting->first != "lr")
-      return fail("a parameter group has no setting '" + setting->first + "'; known: weight-decay, lr");
+      return fail("a parameter group has no setting '" + setting->first +
+                  "'; known: weight-decay, lr");
     if (setting->second < 0)
       return fail("parameter group: " + tail + " must not be negative");
     settings.push_back({setting->first.str(), setting->second});
     rest = head;
   }
   if (settings.empty())
-    return fail("parameter group '" + text + "' has no setting; write REGEX,weight-decay=NUMBER or REGEX,lr=NUMBER");
+    return fail(
+        "parameter group '" + text +
+        "' has no setting; write REGEX,weight-decay=NUMBER or REGEX,lr=NUMBER");
   std::string error;
   if (!Regex(rest).isValid(error))
-    return fail("parameter group '" + rest + "' is not a regular expression: " + error);
+    return fail("parameter group '" + rest +
+                "' is not a regular expression: " + error);
   group.pattern = rest.str();
   group.settings.assign(settings.rbegin(), settings.rend());
   return group;
 }
 
 Expected<int64_t> rondo::parseBytes(StringRef text) {
-  StringRef digits = text.take_while([](char c) { return isDigit(c) || c == '.'; });
+  StringRef digits =
+      text.take_while([](char c) { return isDigit(c) || c == '.'; });
   StringRef unit = text.drop_front(digits.size());
   double factor = StringSwitch<double>(unit)
                       .Cases({"", "B"}, 1)
@@ -101,15 +113,24 @@ Expected<int64_t> rondo::parseBytes(StringRef text) {
                       .Case("TiB", 1099511627776.)
                       .Default(0);
   double number;
-  if (digits.empty() || digits.getAsDouble(number) || factor == 0 || number * factor >= 9e18)
-    return fail("'" + text + "' is not a size; write 24GiB, 800MB or a number of bytes");
+  if (digits.empty() || digits.getAsDouble(number) || factor == 0 ||
+      number * factor >= 9e18)
+    return fail("'" + text +
+                "' is not a size; write 24GiB, 800MB or a number of bytes");
   return (int64_t)(number * factor);
 }
 
 Expected<Recompute> rondo::parseRecompute(StringRef text) {
-  int value = StringSwitch<int>(text).Case("auto", 0).Case("full", 1).Case("elementwise", 2).Case("none", 3).Default(-1);
+  int value = StringSwitch<int>(text)
+                  .Case("auto", 0)
+                  .Case("full", 1)
+                  .Case("elementwise", 2)
+                  .Case("none", 3)
+                  .Default(-1);
   if (value < 0)
-    return fail("'" + text + "' is not a way to recompute; known: auto, full, elementwise, none");
+    return fail(
+        "'" + text +
+        "' is not a way to recompute; known: auto, full, elementwise, none");
   return (Recompute)value;
 }
 
@@ -117,11 +138,16 @@ Expected<Recompute> rondo::parseRecompute(StringRef text) {
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;
   return {
-      // name, devices, device bytes, host bytes, products, generated code, device memory, up, down, host memory, launch, copy
-      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 1e10, 8e9, 8e9, 1.5e10, 500, 2000},
-      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 1.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
-      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 2.0e12, 2.5e10, 2.5e10, 2.5e11, 3000, 10000},
-      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.7e13, 4.8e12, 5.5e10, 5.5e10, 8.8e10, 3000, 10000},
+      // name, devices, device bytes, host bytes, products, generated code,
+      // device memory, up, down, host memory, launch, copy
+      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 1e10, 8e9, 8e9, 1.5e10, 500,
+       2000},
+      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 1.0e12, 2.5e10,
+       2.5e10, 2.5e11, 3000, 10000},
+      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 2.0e12, 2.5e10, 2.5e10,
+       2.5e11, 3000, 10000},
+      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.7e13, 4.8e12, 5.5e10, 5.5e10,
+       8.8e10, 3000, 10000},
   };
 }
 
@@ -133,7 +159,8 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
     names += (names.empty() ? "" : ", ") + machine.name;
   }
   if (!nameOrFile.ends_with(".json"))
-    return fail("target '" + nameOrFile + "' is not known; known: " + names + ", or a FILE.json");
+    return fail("target '" + nameOrFile + "' is not known; known: " + names +
+                ", or a FILE.json");
   auto buffer = MemoryBuffer::getFile(nameOrFile);
   if (!buffer)
     return fail("target '" + nameOrFile + "': " + buffer.getError().message());
@@ -145,11 +172,18 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
     return fail("target '" + nameOrFile + "': not a JSON object");
   scheduling::Machine machine = knownMachines().front();
   machine.name = "custom";
-  std::pair<StringRef, uint64_t *> sizes[] = {{"device_bytes", &machine.deviceBytes}, {"host_bytes", &machine.hostBytes}};
-  std::pair<StringRef, double *> speeds[] = {{"product_flops", &machine.productFlops}, {"scalar_flops", &machine.scalarFlops},         {"device_bandwidth", &machine.deviceBandwidth},
-                                             {"upload_bandwidth", &machine.uploadBandwidth},   {"download_bandwidth", &machine.downloadBandwidth},
-                                             {"host_bandwidth", &machine.hostBandwidth},       {"launch_latency", &machine.launchLatency},
-                                             {"copy_latency", &machine.copyLatency}};
+  std::pair<StringRef, uint64_t *> sizes[] = {
+      {"device_bytes", &machine.deviceBytes},
+      {"host_bytes", &machine.hostBytes}};
+  std::pair<StringRef, double *> speeds[] = {
+      {"product_flops", &machine.productFlops},
+      {"scalar_flops", &machine.scalarFlops},
+      {"device_bandwidth", &machine.deviceBandwidth},
+      {"upload_bandwidth", &machine.uploadBandwidth},
+      {"download_bandwidth", &machine.downloadBandwidth},
+      {"host_bandwidth", &machine.hostBandwidth},
+      {"launch_latency", &machine.launchLatency},
+      {"copy_latency", &machine.copyLatency}};
   for (auto &[objectKey, field] : *object) {
     StringRef key(objectKey);
     std::optional<double> number = field.getAsNumber();
@@ -158,8 +192,10 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
       continue;
     }
     bool latency = key.ends_with("latency");
-    if (!number || !std::isfinite(*number) || (latency ? *number < 0 : *number <= 0))
-      return fail("target '" + nameOrFile + "': '" + key + "' must be a positive number");
+    if (!number || !std::isfinite(*number) ||
+        (latency ? *number < 0 : *number <= 0))
+      return fail("target '" + nameOrFile + "': '" + key +
+                  "' must be a positive number");
     bool found = false;
     for (auto &[name, size] : sizes)
       if (key == name)

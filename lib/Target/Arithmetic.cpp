@@ -1,4 +1,5 @@
-//===- Arithmetic.cpp - What decides the bits of a step ---------------------------===//
+//===- Arithmetic.cpp - What decides the bits of a step
+//---------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +22,8 @@ static std::string hashOf(Operation *op) {
   std::string printed;
   llvm::raw_string_ostream stream(printed);
   op->print(stream, OpPrintingFlags().useLocalScope());
-  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(ArrayRef<uint8_t>((const uint8_t *)printed.data(), printed.size()));
+  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
+      ArrayRef<uint8_t>((const uint8_t *)printed.data(), printed.size()));
   return llvm::formatv("{0:x-16}{1:x-16}", hash.high64, hash.low64).str();
 }
 
@@ -39,20 +41,26 @@ std::string target::describeArithmetic(ModuleOp module, const Config &config) {
   out << "rondo arithmetic 1\n";
   for (auto body : module.getOps<pipe::BodyOp>())
     for (auto entry : body.getEntries().front().getOps<kern::FuncOp>())
-      out << "entry " << body.getSymName() << "::" << entry.getSymName() << " " << hashOfEntry(entry) << "\n";
+      out << "entry " << body.getSymName() << "::" << entry.getSymName() << " "
+          << hashOfEntry(entry) << "\n";
   for (auto chain : module.getOps<pipe::ChainOp>())
     out << "chain " << hashOf(chain) << "\n";
   for (auto parameter : module.getOps<nn::ParameterOp>()) {
-    out << "parameter " << parameter.getSymName() << " " << parameter.getType() << (parameter.getTrainable() ? " trained" : " frozen");
+    out << "parameter " << parameter.getSymName() << " " << parameter.getType()
+        << (parameter.getTrainable() ? " trained" : " frozen");
     if (parameter.getValue())
       out << " " << hashOf(parameter);
     out << "\n";
   }
-  out << "step " << config.rounds << " rounds of " << config.microBatches << " micro-batches, staleness " << config.staleness << ", "
-      << (config.weighByLabels ? "weighed by labels" : "equal weights") << ", clip " << llvm::formatv("{0:e17}", config.clipGradNorm) << "\n";
+  out << "step " << config.rounds << " rounds of " << config.microBatches
+      << " micro-batches, staleness " << config.staleness << ", "
+      << (config.weighByLabels ? "weighed by labels" : "equal weights")
+      << ", clip " << llvm::formatv("{0:e17}", config.clipGradNorm) << "\n";
   const OptimizerConfig &optimizer = config.optimizer;
-  out << llvm::formatv("optimizer {0} {1:e17} {2:e17} {3:e17} {4:e17} {5:e17}\n", optimizer.kind, optimizer.learningRate, optimizer.beta1, optimizer.beta2,
-                       optimizer.epsilon, optimizer.weightDecay);
+  out << llvm::formatv(
+      "optimizer {0} {1:e17} {2:e17} {3:e17} {4:e17} {5:e17}\n", optimizer.kind,
+      optimizer.learningRate, optimizer.beta1, optimizer.beta2,
+      optimizer.epsilon, optimizer.weightDecay);
   for (const ParameterGroup &group : config.groups) {
     out << "group " << group.pattern;
     for (auto &[key, value] : group.settings)

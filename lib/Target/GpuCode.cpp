@@ -19,17 +19,20 @@ using namespace rondo::gpu;
 constexpr unsigned kSharedSpace = 3;
 constexpr int64_t kPiece = 16;
 
-GpuBuilder::GpuBuilder(Location loc, ModuleOp module, StringRef name, unsigned parameters, ArrayRef<uint32_t> block)
+GpuBuilder::GpuBuilder(Location loc, ModuleOp module, StringRef name,
+                       unsigned parameters, ArrayRef<uint32_t> block)
     : CodeBuilder(loc, loc.getContext()), module(module) {
   setDevice();
   setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(parameters, getGlobalPointer());
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), types);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), types);
   function = LLVM::LLVMFuncOp::create(*this, name, type);
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
   SmallVector<int32_t> bounds(block.begin(), block.end());
   // So that registers are counted for blocks of this size.
-  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr(bounds));
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                    getDenseI32ArrayAttr(bounds));
   setInsertionPointToStart(function.addEntryBlock(*this));
 }
 
@@ -39,25 +42,44 @@ void GpuBuilder::finish() { LLVM::ReturnOp::create(*this, ValueRange()); }
 // Numbers
 //===----------------------------------------------------------------------===//
 
-Value GpuBuilder::widen(Value number) { return arith::ExtUIOp::create(*this, getI64Type(), number); }
-Value GpuBuilder::threadX() { return widen(NVVM::ThreadIdXOp::create(*this, getI32Type())); }
-Value GpuBuilder::threadY() { return widen(NVVM::ThreadIdYOp::create(*this, getI32Type())); }
-Value GpuBuilder::blockX() { return widen(NVVM::BlockIdXOp::create(*this, getI32Type())); }
-Value GpuBuilder::blockY() { return widen(NVVM::BlockIdYOp::create(*this, getI32Type())); }
+Value GpuBuilder::widen(Value number) {
+  return arith::ExtUIOp::create(*this, getI64Type(), number);
+}
+Value GpuBuilder::threadX() {
+  return widen(NVVM::ThreadIdXOp::create(*this, getI32Type()));
+}
+Value GpuBuilder::threadY() {
+  return widen(NVVM::ThreadIdYOp::create(*this, getI32Type()));
+}
+Value GpuBuilder::blockX() {
+  return widen(NVVM::BlockIdXOp::create(*this, getI32Type()));
+}
+Value GpuBuilder::blockY() {
+  return widen(NVVM::BlockIdYOp::create(*this, getI32Type()));
+}
 
 Value GpuBuilder::linear(int64_t threads, int64_t total) {
   if (total > std::numeric_limits<int32_t>::max())
     return add(multiply(blockX(), threads), threadX());
   Value block = NVVM::BlockIdXOp::create(*this, getI32Type());
   Value thread = NVVM::ThreadIdXOp::create(*this, getI32Type());
-  Value first = arith::MulIOp::create(*this, block, integer(getI32Type(), threads));
+  Value first =
+      arith::MulIOp::create(*this, block, integer(getI32Type(), threads));
   return widen(arith::AddIOp::create(*this, first, thread));
 }
 
-Value GpuBuilder::add(Value x, Value y) { return arith::AddIOp::create(*this, x, y); }
-Value GpuBuilder::multiply(Value x, int64_t factor) { return arith::MulIOp::create(*this, x, i64(factor)); }
-Value GpuBuilder::divide(Value x, int64_t divisor) { return arith::DivUIOp::create(*this, x, i64(divisor)); }
-Value GpuBuilder::remainder(Value x, int64_t divisor) { return arith::RemUIOp::create(*this, x, i64(divisor)); }
+Value GpuBuilder::add(Value x, Value y) {
+  return arith::AddIOp::create(*this, x, y);
+}
+Value GpuBuilder::multiply(Value x, int64_t factor) {
+  return arith::MulIOp::create(*this, x, i64(factor));
+}
+Value GpuBuilder::divide(Value x, int64_t divisor) {
+  return arith::DivUIOp::create(*this, x, i64(divisor));
+}
+Value GpuBuilder::remainder(Value x, int64_t divisor) {
+  return arith::RemUIOp::create(*this, x, i64(divisor));
+}
 
 Value GpuBuilder::isLess(Value x, Value y) {
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, x, y);
@@ -81,15 +103,18 @@ void GpuBuilder::runIf(Value condition, llvm::function_ref<void()> body) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> GpuBuilder::loadWide(Type element, Value pointer, int64_t count) {
-  int64_t bytes = kern::getElementBytes(element), most = std::min(count, kPiece / bytes);
+SmallVector<Value> GpuBuilder::loadWide(Type element, Value pointer,
+                                        int64_t count) {
+  int64_t bytes = kern::getElementBytes(element),
+          most = std::min(count, kPiece / bytes);
   SmallVector<Value> values;
   for (int64_t first = 0; first < count; first += most) {
     Value at = first == 0 ? pointer : offset(pointer, element, i64(first));
     auto type = VectorType::get({most}, getStorageType(element));
     Value stored = LLVM::LoadOp::create(*this, type, at, most * bytes);
     for (int64_t lane = 0; lane < most; ++lane) {
-      Value one = LLVM::ExtractElementOp::create(*this, stored, integer(getI32Type(), lane));
+      Value one = LLVM::ExtractElementOp::create(*this, stored,
+                                                 integer(getI32Type(), lane));
       values.push_back(fromStorage(element, one));
     }
   }
@@ -97,14 +122,16 @@ SmallVector<Value> GpuBuilder::loadWide(Type element, Value pointer, int64_t cou
 }
 
 void GpuBuilder::storeWide(Type element, ValueRange values, Value pointer) {
-  int64_t bytes = kern::getElementBytes(element), count = values.size(), most = std::min(count, kPiece / bytes);
+  int64_t bytes = kern::getElementBytes(element), count = values.size(),
+          most = std::min(count, kPiece / bytes);
   for (int64_t first = 0; first < count; first += most) {
     Value at = first == 0 ? pointer : offset(pointer, element, i64(first));
     auto type = VectorType::get({most}, getStorageType(element));
     Value stored = LLVM::PoisonOp::create(*this, type);
     for (int64_t lane = 0; lane < most; ++lane)
-      stored = LLVM::InsertElementOp::create(*this, stored, toStorage(element, values[first + lane]),
-                                             integer(getI32Type(), lane));
+      stored = LLVM::InsertElementOp::create(
+          *this, stored, toStorage(element, values[first + lane]),
+          integer(getI32Type(), lane));
     LLVM::StoreOp::create(*this, stored, at, most * bytes);
   }
 }
@@ -114,10 +141,12 @@ Value GpuBuilder::allocateShared(StringRef name, int64_t bytes) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(module.getBody());
     auto type = LLVM::LLVMArrayType::get(getI8Type(), bytes);
-    LLVM::GlobalOp::create(*this, type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+    LLVM::GlobalOp::create(*this, type, /*isConstant=*/false,
+                           LLVM::Linkage::Internal, name, Attribute(),
                            /*alignment=*/16, kSharedSpace);
   }
-  return LLVM::AddressOfOp::create(*this, LLVM::LLVMPointerType::get(getContext(), kSharedSpace), name);
+  return LLVM::AddressOfOp::create(
+      *this, LLVM::LLVMPointerType::get(getContext(), kSharedSpace), name);
 }
 
 Value GpuBuilder::allocateGlobal(StringRef name, int64_t bytes) {
@@ -125,10 +154,13 @@ Value GpuBuilder::allocateGlobal(StringRef name, int64_t bytes) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(module.getBody());
     auto type = LLVM::LLVMArrayType::get(getI8Type(), bytes);
-    auto global = LLVM::GlobalOp::create(*this, type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
-                                         /*alignment=*/16, getGlobalPointer().getAddressSpace());
+    auto global = LLVM::GlobalOp::create(
+        *this, type, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        Attribute(),
+        /*alignment=*/16, getGlobalPointer().getAddressSpace());
     createBlock(&global.getInitializerRegion());
-    LLVM::ReturnOp::create(*this, ValueRange{Value(LLVM::ZeroOp::create(*this, type))});
+    LLVM::ReturnOp::create(
+        *this, ValueRange{Value(LLVM::ZeroOp::create(*this, type))});
   }
   return LLVM::AddressOfOp::create(*this, getGlobalPointer(), name);
 }
@@ -140,47 +172,63 @@ Value GpuBuilder::allocateGlobal(StringRef name, int64_t bytes) {
 Value GpuBuilder::exchange(Value value, int64_t mask) {
   Type type = value.getType(), i32 = getI32Type();
   auto shuffle = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(*this, word.getType(), integer(i32, -1), word, integer(i32, mask),
-                                integer(i32, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+    return NVVM::ShflOp::create(*this, word.getType(), integer(i32, -1), word,
+                                integer(i32, mask), integer(i32, kWarp - 1),
+                                NVVM::ShflKind::bfly, UnitAttr());
   };
   if (type.getIntOrFloatBitWidth() == 32)
     return shuffle(value);
   // 64 bits go in two halves.
-  Value bits = isa<FloatType>(type) ? Value(arith::BitcastOp::create(*this, getI64Type(), value)) : value;
+  Value bits = isa<FloatType>(type)
+                   ? Value(arith::BitcastOp::create(*this, getI64Type(), value))
+                   : value;
   Value low = arith::TruncIOp::create(*this, i32, bits);
-  Value high = arith::TruncIOp::create(*this, i32, arith::ShRUIOp::create(*this, bits, i64(32)));
+  Value high = arith::TruncIOp::create(
+      *this, i32, arith::ShRUIOp::create(*this, bits, i64(32)));
   Value highBits = arith::ShLIOp::create(*this, widen(shuffle(high)), i64(32));
   Value joined = arith::OrIOp::create(*this, widen(shuffle(low)), highBits);
-  return isa<FloatType>(type) ? Value(arith::BitcastOp::create(*this, type, joined)) : joined;
+  return isa<FloatType>(type)
+             ? Value(arith::BitcastOp::create(*this, type, joined))
+             : joined;
 }
 
 Value GpuBuilder::ballot(Value condition) {
-  return NVVM::VoteSyncOp::create(*this, getI32Type(), integer(getI32Type(), -1), condition,
+  return NVVM::VoteSyncOp::create(*this, getI32Type(),
+                                  integer(getI32Type(), -1), condition,
                                   NVVM::VoteSyncKind::ballot);
 }
 
 void GpuBuilder::synchronizeBlock() { NVVM::BarrierOp::create(*this); }
-void GpuBuilder::synchronizeWarp() { NVVM::SyncWarpOp::create(*this, integer(getI32Type(), -1)); }
+void GpuBuilder::synchronizeWarp() {
+  NVVM::SyncWarpOp::create(*this, integer(getI32Type(), -1));
+}
 
-Value GpuBuilder::arriveLast(Value counters, int64_t blocks, Value thread, Value group, Value slot) {
+Value GpuBuilder::arriveLast(Value counters, int64_t blocks, Value thread,
+                             Value group, Value slot) {
   Type i32 = getI32Type();
   constexpr llvm::StringLiteral kDevice = "device";
-  auto fence = [&] { LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::acq_rel, kDevice); };
+  auto fence = [&] {
+    LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::acq_rel, kDevice);
+  };
   // Each thread's own stores first, then the block's arrival.
   fence();
   synchronizeBlock();
-  Value isOne = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, add(thread, group), i64(0));
+  Value isOne = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq,
+                                      add(thread, group), i64(0));
   runIf(isOne, [&] {
     Value counter = offset(counters, i32, blockX());
-    Value before = LLVM::AtomicRMWOp::create(*this, LLVM::AtomicBinOp::add, counter, integer(i32, 1),
-                                             LLVM::AtomicOrdering::monotonic, kDevice);
-    Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, before, integer(i32, blocks - 1));
+    Value before = LLVM::AtomicRMWOp::create(
+        *this, LLVM::AtomicBinOp::add, counter, integer(i32, 1),
+        LLVM::AtomicOrdering::monotonic, kDevice);
+    Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::eq,
+                                         before, integer(i32, blocks - 1));
     // For the next launch.
     runIf(isLast, [&] { storeScalar(i32, integer(i32, 0), counter); });
     storeScalar(i32, arith::ExtUIOp::create(*this, i32, isLast), slot);
   });
   synchronizeBlock();
-  Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, loadScalar(i32, slot), integer(i32, 0));
+  Value isLast = arith::CmpIOp::create(*this, arith::CmpIPredicate::ne,
+                                       loadScalar(i32, slot), integer(i32, 0));
   fence();
   // The slot is free again.
   synchronizeBlock();

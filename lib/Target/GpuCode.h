@@ -21,11 +21,13 @@ class GpuBuilder : public host::CodeBuilder {
 public:
   /// Starts the kernel `name` at the end of `module` and puts the builder into
   /// its body.
-  GpuBuilder(mlir::Location loc, mlir::ModuleOp module, llvm::StringRef name, unsigned parameters,
-             llvm::ArrayRef<uint32_t> block);
+  GpuBuilder(mlir::Location loc, mlir::ModuleOp module, llvm::StringRef name,
+             unsigned parameters, llvm::ArrayRef<uint32_t> block);
   void finish();
 
-  mlir::Value getParameter(unsigned index) { return function.getArgument(index); }
+  mlir::Value getParameter(unsigned index) {
+    return function.getArgument(index);
+  }
 
   /// As i64.
   mlir::Value threadX();
@@ -46,8 +48,10 @@ public:
   void runIf(mlir::Value condition, llvm::function_ref<void()> body);
 
   /// `count` elements side by side, aligned as a whole up to 16 bytes.
-  llvm::SmallVector<mlir::Value> loadWide(mlir::Type element, mlir::Value pointer, int64_t count);
-  void storeWide(mlir::Type element, mlir::ValueRange values, mlir::Value pointer);
+  llvm::SmallVector<mlir::Value> loadWide(mlir::Type element,
+                                          mlir::Value pointer, int64_t count);
+  void storeWide(mlir::Type element, mlir::ValueRange values,
+                 mlir::Value pointer);
 
   /// The value of the lane whose number differs in the bits of `mask`.
   mlir::Value exchange(mlir::Value value, int64_t mask);
@@ -57,13 +61,18 @@ public:
   void synchronizeWarp();
   /// Memory of the block.
   mlir::Value allocateShared(llvm::StringRef name, int64_t bytes);
-  /// Memory of the kernel, 0 at first: of all its launches, which therefore must not overlap.
+  /// Memory of the kernel, 0 at first: of all its launches, which therefore
+  /// must not overlap.
   mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);
-  /// Whether this block is the last of `blocks` with one blockX to get here: what
-  /// the others stored before is visible to it. `counters`: an i32 for each
-  /// blockX, 0 before and after; `slot`: shared.
-  mlir::Value arriveLast(mlir::Value counters, int64_t blocks, mlir::Value thread, mlir::Value group, mlir::Value slot);
-  mlir::LLVM::LLVMPointerType getGlobalPointer() { return mlir::LLVM::LLVMPointerType::get(getContext(), 1); }
+  /// Whether this block is the last of `blocks` with one blockX to get here:
+  /// what the others stored before is visible to it. `counters`: an i32 for
+  /// each blockX, 0 before and after; `slot`: shared.
+  mlir::Value arriveLast(mlir::Value counters, int64_t blocks,
+                         mlir::Value thread, mlir::Value group,
+                         mlir::Value slot);
+  mlir::LLVM::LLVMPointerType getGlobalPointer() {
+    return mlir::LLVM::LLVMPointerType::get(getContext(), 1);
+  }
 
 private:
   mlir::Value widen(mlir::Value number);
@@ -73,8 +82,10 @@ private:
 
 void emitFused(kern::FusedOp op, llvm::StringRef name, mlir::ModuleOp module);
 void emitGather(kern::GatherOp op, llvm::StringRef name, mlir::ModuleOp module);
-void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name, mlir::ModuleOp module);
-void emitConstant(kern::ConstantOp op, llvm::StringRef name, mlir::ModuleOp module);
+void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name,
+                    mlir::ModuleOp module);
+void emitConstant(kern::ConstantOp op, llvm::StringRef name,
+                  mlir::ModuleOp module);
 
 /// Block and grid of the others.
 struct Extents {

@@ -29,7 +29,8 @@ namespace {
 
 /// The elements that a thread takes at one time.
 struct Chunk {
-  Value position; ///< Coordinate of the first on the vector axis, always one that exists.
+  Value position; ///< Coordinate of the first on the vector axis, always one
+                  ///< that exists.
   Value isActive; ///< Null: always.
   SmallVector<DenseMap<Value, Value>> lanes;
 };
@@ -38,8 +39,10 @@ class FusedEmitter {
 public:
   FusedEmitter(FusedOp op, StringRef name, ModuleOp module)
       : op(op), name(name), shape(getShape(op)),
-        b(op.getLoc(), module, name, op.getInputs().size() + op.getOutputs().size(), shape.block),
-        yield(cast<YieldOp>(op.getBlock().back())), coordinates(op.getDomain().size()) {}
+        b(op.getLoc(), module, name,
+          op.getInputs().size() + op.getOutputs().size(), shape.block),
+        yield(cast<YieldOp>(op.getBlock().back())),
+        coordinates(op.getDomain().size()) {}
   void emit();
 
 private:
@@ -59,18 +62,24 @@ private:
   void storeUniform(unsigned output, Value value);
 
   // Styles.
-  void setCoordinates(Value index, int64_t end);
+  void setCoordinates(Value index);
   void emitElementwise();
   void emitRow(Value thread);
-  void forChunks(Value thread, SmallVectorImpl<Value> &carried,
-                 llvm::function_ref<SmallVector<Value>(Chunk &, ValueRange)> body);
+  void
+  forChunks(Value thread, SmallVectorImpl<Value> &carried,
+            llvm::function_ref<SmallVector<Value>(Chunk &, ValueRange)> body);
   void emitLevel(int64_t level, Value thread);
   void emitRowOutputs(Value thread);
-  SmallVector<Value> joinThreads(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread);
+  SmallVector<Value> joinThreads(MutableArrayRef<ReduceOp> reduces,
+                                 ArrayRef<Value> sums, Value thread);
   void emitColumns();
-  SmallVector<Value> sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group, Value begin, Value end);
-  SmallVector<Value> joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread, Value group);
-  void joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value item, Value thread, Value group,
+  SmallVector<Value> sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk,
+                                Value group, Value begin, Value end);
+  SmallVector<Value> joinGroups(MutableArrayRef<ReduceOp> reduces,
+                                ArrayRef<Value> sums, Value thread,
+                                Value group);
+  void joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums,
+                 Value item, Value thread, Value group,
                  llvm::function_ref<void(ArrayRef<Value>)> body);
 
   FusedOp op;
@@ -79,9 +88,10 @@ private:
   GpuBuilder b;
   YieldOp yield;
   SmallVector<Value> coordinates; ///< Null: the vector axis, or none yet.
-  DenseMap<Value, Value> uniform; ///< Values that do not vary along the vector axis.
+  DenseMap<Value, Value>
+      uniform; ///< Values that do not vary along the vector axis.
   DenseMap<unsigned, Value> bases;
-  SmallVector<Chunk> held;        ///< Unrolled rows: chunks of earlier passes.
+  SmallVector<Chunk> held; ///< Unrolled rows: chunks of earlier passes.
   Value shared;
   int64_t usedShared = 0;
   DenseMap<Value, bool> variesCache;
@@ -102,13 +112,15 @@ bool FusedEmitter::varies(Value value) {
   bool result;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     AccessAttr access = op.getInputAccessAt(argument.getArgNumber());
-    result = access.getStrides()[shape.vectorAxis] != 0 || host::hasGuardOn(access, shape.vectorAxis);
+    result = access.getStrides()[shape.vectorAxis] != 0 ||
+             host::hasGuardOn(access, shape.vectorAxis);
   } else if (auto index = value.getDefiningOp<IndexOp>()) {
     result = index.getExpression().getStrides()[shape.vectorAxis] != 0;
   } else if (value.getDefiningOp<ReduceOp>()) {
     result = shape.style == Style::Columns;
   } else {
-    result = llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) { return varies(operand); });
+    result = llvm::any_of(value.getDefiningOp()->getOperands(),
+                          [&](Value operand) { return varies(operand); });
   }
   return variesCache[value] = result;
 }
@@ -133,7 +145,9 @@ int64_t FusedEmitter::getLevel(Value value) {
 
 Chunk FusedEmitter::makeChunk(Value position, Value isActive) {
   Chunk chunk;
-  chunk.position = isActive ? Value(arith::SelectOp::create(b, isActive, position, b.i64(shape.begin))) : position;
+  chunk.position = isActive ? Value(arith::SelectOp::create(
+                                  b, isActive, position, b.i64(shape.begin)))
+                            : position;
   chunk.isActive = isActive;
   chunk.lanes.resize(shape.width);
   return chunk;
@@ -141,23 +155,28 @@ Chunk FusedEmitter::makeChunk(Value position, Value isActive) {
 
 static AccessAttr getAccess(FusedOp op, unsigned operand) {
   unsigned inputs = op.getInputs().size();
-  return operand < inputs ? op.getInputAccessAt(operand) : op.getOutputAccessAt(operand - inputs);
+  return operand < inputs ? op.getInputAccessAt(operand)
+                          : op.getOutputAccessAt(operand - inputs);
 }
 
 static Type getElement(FusedOp op, unsigned operand) {
   unsigned inputs = op.getInputs().size();
-  Value memref = operand < inputs ? op.getInputs()[operand] : op.getOutputs()[operand - inputs];
+  Value memref = operand < inputs ? op.getInputs()[operand]
+                                  : op.getOutputs()[operand - inputs];
   return cast<MemRefType>(memref.getType()).getElementType();
 }
 
 /// The bounds of an access on an axis; none: those of the domain.
-static std::optional<std::pair<int64_t, int64_t>> getGuard(AccessAttr access, int64_t axis) {
+static std::optional<std::pair<int64_t, int64_t>> getGuard(AccessAttr access,
+                                                           int64_t axis) {
   std::optional<std::pair<int64_t, int64_t>> bounds;
   for (size_t i = 0; i < access.getGuards().size(); i += 3) {
     if (access.getGuards()[i] != axis)
       continue;
     int64_t low = access.getGuards()[i + 1], high = access.getGuards()[i + 2];
-    bounds = bounds ? std::pair(std::max(bounds->first, low), std::min(bounds->second, high)) : std::pair(low, high);
+    bounds = bounds ? std::pair(std::max(bounds->first, low),
+                                std::min(bounds->second, high))
+                    : std::pair(low, high);
   }
   return bounds;
 }
@@ -180,13 +199,16 @@ Value FusedEmitter::getBase(unsigned operand) {
       coordinate = b.clamp(coordinate, guard->first, guard->second - 1);
     index = b.add(index, b.multiply(coordinate, stride));
   }
-  return base = b.offset(b.getParameter(operand), getElement(op, operand), index);
+  return base =
+             b.offset(b.getParameter(operand), getElement(op, operand), index);
 }
 
 Value FusedEmitter::getAddress(unsigned operand, Value position) {
   int64_t stride = getAccess(op, operand).getStrides()[shape.vectorAxis];
   Value base = getBase(operand);
-  return stride == 0 ? base : b.offset(base, getElement(op, operand), b.multiply(position, stride));
+  return stride == 0 ? base
+                     : b.offset(base, getElement(op, operand),
+                                b.multiply(position, stride));
 }
 
 /// Loads all elements of a chunk.
@@ -198,7 +220,8 @@ void FusedEmitter::load(unsigned input, Chunk &chunk) {
   auto guard = getGuard(access, shape.vectorAxis);
   if (range.begin == range.end) {
     Type type = b.getValueType(element);
-    Value zero = arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
+    Value zero =
+        arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
     for (auto &lane : chunk.lanes)
       lane[argument] = zero;
     return;
@@ -207,13 +230,15 @@ void FusedEmitter::load(unsigned input, Chunk &chunk) {
     Value position = chunk.position;
     if (guard)
       position = b.clamp(position, guard->first, guard->second - shape.width);
-    SmallVector<Value> values = b.loadWide(element, getAddress(input, position), shape.width);
+    SmallVector<Value> values =
+        b.loadWide(element, getAddress(input, position), shape.width);
     for (auto [lane, value] : llvm::zip_equal(chunk.lanes, values))
       lane[argument] = value;
     return;
   }
   for (auto [number, lane] : llvm::enumerate(chunk.lanes)) {
-    Value position = number == 0 ? chunk.position : b.add(chunk.position, b.i64(number));
+    Value position =
+        number == 0 ? chunk.position : b.add(chunk.position, b.i64(number));
     if (guard)
       position = b.clamp(position, guard->first, guard->second - 1);
     lane[argument] = b.loadScalar(element, getAddress(input, position));
@@ -225,7 +250,8 @@ Value FusedEmitter::loadUniform(unsigned input) {
   Type element = getElement(op, input);
   ElementRange range = getRange(access, op.getDomain());
   if (range.begin == range.end)
-    return arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(b.getValueType(element))));
+    return arith::ConstantOp::create(
+        b, cast<TypedAttr>(b.getZeroAttr(b.getValueType(element))));
   return b.loadScalar(element, getBase(input));
 }
 
@@ -249,7 +275,9 @@ Value FusedEmitter::evaluate(Value value, Chunk *chunk, int64_t lane) {
     for (auto [axis, stride] : llvm::enumerate(expression.getStrides())) {
       if (stride == 0)
         continue;
-      Value coordinate = int64_t(axis) == shape.vectorAxis ? b.add(chunk->position, b.i64(lane)) : coordinates[axis];
+      Value coordinate = int64_t(axis) == shape.vectorAxis
+                             ? b.add(chunk->position, b.i64(lane))
+                             : coordinates[axis];
       result = b.add(result, b.multiply(coordinate, stride));
     }
   } else {
@@ -280,7 +308,8 @@ void FusedEmitter::prepare(Value value) {
   }
 }
 
-void FusedEmitter::store(unsigned output, ArrayRef<Value> values, Chunk &chunk) {
+void FusedEmitter::store(unsigned output, ArrayRef<Value> values,
+                         Chunk &chunk) {
   unsigned operand = op.getInputs().size() + output;
   Type element = getElement(op, operand);
   bool accumulates = op.getAccumulate()[output];
@@ -288,14 +317,19 @@ void FusedEmitter::store(unsigned output, ArrayRef<Value> values, Chunk &chunk) 
     Value pointer = getAddress(operand, chunk.position);
     SmallVector<Value> sums(values);
     if (accumulates)
-      for (auto [sum, old] : llvm::zip_equal(sums, b.loadWide(element, pointer, shape.width)))
+      for (auto [sum, old] :
+           llvm::zip_equal(sums, b.loadWide(element, pointer, shape.width)))
         sum = arith::AddFOp::create(b, old, sum);
     b.storeWide(element, sums, pointer);
     return;
   }
   for (auto [number, value] : llvm::enumerate(values)) {
-    Value pointer = getAddress(operand, number == 0 ? chunk.position : b.add(chunk.position, b.i64(number)));
-    Value sum = accumulates ? Value(arith::AddFOp::create(b, b.loadScalar(element, pointer), value)) : value;
+    Value pointer =
+        getAddress(operand, number == 0 ? chunk.position
+                                        : b.add(chunk.position, b.i64(number)));
+    Value sum = accumulates ? Value(arith::AddFOp::create(
+                                  b, b.loadScalar(element, pointer), value))
+                            : value;
     b.storeScalar(element, sum, pointer);
   }
 }
@@ -309,14 +343,18 @@ void FusedEmitter::storeUniform(unsigned output, Value value) {
   b.storeScalar(element, value, pointer);
 }
 
-/// Coordinates of axes [0, end) from a row-major number over them.
-void FusedEmitter::setCoordinates(Value index, int64_t end) {
-  for (int64_t axis = end - 1; axis >= 0; --axis) {
+/// Coordinates of the axes before the vector axis, from a number that counts in
+/// their order.
+void FusedEmitter::setCoordinates(Value index) {
+  for (auto [place, axis] : llvm::enumerate(llvm::reverse(shape.order))) {
     int64_t begin = axis == 0 ? op.getCalls()[0] : 0;
-    int64_t extent = axis == 0 ? op.getCalls()[1] - begin : op.getDomain()[axis];
-    Value coordinate = axis == 0 ? index : b.remainder(index, extent);
-    coordinates[axis] = begin == 0 ? coordinate : b.add(coordinate, b.i64(begin));
-    if (axis > 0)
+    int64_t extent =
+        axis == 0 ? op.getCalls()[1] - begin : op.getDomain()[axis];
+    bool isFirst = place + 1 == shape.order.size();
+    Value coordinate = isFirst ? index : b.remainder(index, extent);
+    coordinates[axis] =
+        begin == 0 ? coordinate : b.add(coordinate, b.i64(begin));
+    if (!isFirst)
       index = b.divide(index, extent);
   }
 }
@@ -326,17 +364,20 @@ void FusedEmitter::setCoordinates(Value index, int64_t end) {
 //===----------------------------------------------------------------------===//
 
 void FusedEmitter::emitElementwise() {
-  int64_t vectors = shape.extent / shape.width, threads = int64_t(shape.grid[0]) * shape.threads;
+  int64_t vectors = shape.extent / shape.width,
+          threads = int64_t(shape.grid[0]) * shape.threads;
   Value first = b.linear(shape.threads, threads);
   auto emitItem = [&](Value item) {
     Value vector = item;
     if (shape.vectorAxis > 0) {
       vector = b.remainder(item, vectors);
-      setCoordinates(b.divide(item, vectors), shape.vectorAxis);
+      setCoordinates(b.divide(item, vectors));
     }
     Value position = b.multiply(vector, shape.width);
-    Chunk chunk = makeChunk(shape.begin == 0 ? position : b.add(position, b.i64(shape.begin)));
-    // All is read before anything is written: an output may be an input's memory.
+    Chunk chunk = makeChunk(
+        shape.begin == 0 ? position : b.add(position, b.i64(shape.begin)));
+    // All is read before anything is written: an output may be an input's
+    // memory.
     SmallVector<SmallVector<Value>> values;
     for (Value value : yield.getValues()) {
       values.emplace_back();
@@ -347,7 +388,9 @@ void FusedEmitter::emitElementwise() {
       store(output, elements, chunk);
   };
   if (threads >= shape.items) {
-    b.runIf(threads == shape.items ? Value() : b.isLess(first, b.i64(shape.items)), [&] { emitItem(first); });
+    b.runIf(threads == shape.items ? Value()
+                                   : b.isLess(first, b.i64(shape.items)),
+            [&] { emitItem(first); });
     return;
   }
   auto loop = scf::ForOp::create(b, first, b.i64(shape.items), b.i64(threads));
@@ -362,13 +405,16 @@ void FusedEmitter::emitElementwise() {
 
 /// Runs the body over a thread's chunks, in increasing order. Unrolled rows
 /// keep what they loaded from pass to pass.
-void FusedEmitter::forChunks(Value thread, SmallVectorImpl<Value> &carried,
-                             llvm::function_ref<SmallVector<Value>(Chunk &, ValueRange)> body) {
+void FusedEmitter::forChunks(
+    Value thread, SmallVectorImpl<Value> &carried,
+    llvm::function_ref<SmallVector<Value>(Chunk &, ValueRange)> body) {
   int64_t step = shape.threads * shape.width, whole = shape.extent / step;
   Value first = b.add(b.multiply(thread, shape.width), b.i64(shape.begin));
   auto makeNumbered = [&](int64_t number) {
     Value position = b.add(first, b.i64(number * step));
-    Value isActive = number < whole ? Value() : b.isLess(position, b.i64(shape.begin + shape.extent));
+    Value isActive =
+        number < whole ? Value()
+                       : b.isLess(position, b.i64(shape.begin + shape.extent));
     return makeChunk(position, isActive);
   };
   if (shape.isUnrolled) {
@@ -383,7 +429,8 @@ void FusedEmitter::forChunks(Value thread, SmallVectorImpl<Value> &carried,
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Chunk chunk = makeChunk(b.add(first, b.multiply(loop.getInductionVar(), step)));
+    Chunk chunk =
+        makeChunk(b.add(first, b.multiply(loop.getInductionVar(), step)));
     SmallVector<Value> next = body(chunk, loop.getRegionIterArgs());
     if (!next.empty())
       scf::YieldOp::create(b, next);
@@ -395,9 +442,11 @@ void FusedEmitter::forChunks(Value thread, SmallVectorImpl<Value> &carried,
   carried = body(last, carried);
 }
 
-/// Joins the threads' sums: lanes of a warp whose numbers differ in one bit, from
-/// the highest, then warps alike. All threads get the result.
-SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread) {
+/// Joins the threads' sums: lanes of a warp whose numbers differ in one bit,
+/// from the highest, then warps alike. All threads get the result.
+SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces,
+                                             ArrayRef<Value> sums,
+                                             Value thread) {
   SmallVector<Value> joined(sums);
   auto joinLanes = [&](int64_t count) {
     for (auto [reduce, sum] : llvm::zip_equal(reduces, joined))
@@ -411,20 +460,26 @@ SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces, 
   SmallVector<Value> slots;
   for (size_t i = 0; i < reduces.size(); ++i, usedShared += warps)
     slots.push_back(b.offset(shared, b.getI64Type(), b.i64(usedShared)));
-  auto getSlot = [&](size_t number, Value warp) { return b.offset(slots[number], b.getI64Type(), warp); };
+  auto getSlot = [&](size_t number, Value warp) {
+    return b.offset(slots[number], b.getI64Type(), warp);
+  };
   Value lane = b.remainder(thread, kWarp);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, b.i64(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, b.i64(0));
   b.runIf(isFirst, [&] {
     for (size_t i = 0; i < reduces.size(); ++i)
-      b.storeScalar(reduces[i].getType(), joined[i], getSlot(i, b.divide(thread, kWarp)));
+      b.storeScalar(reduces[i].getType(), joined[i],
+                    getSlot(i, b.divide(thread, kWarp)));
   });
   b.synchronizeBlock();
-  Value place = b.remainder(thread, places), isTaken = b.isLess(place, b.i64(warps));
+  Value place = b.remainder(thread, places),
+        isTaken = b.isLess(place, b.i64(warps));
   for (size_t i = 0; i < reduces.size(); ++i) {
     Type type = reduces[i].getType();
     joined[i] = b.loadScalar(type, getSlot(i, b.clamp(place, 0, warps - 1)));
     if (places != warps)
-      joined[i] = arith::SelectOp::create(b, isTaken, joined[i], getIdentity(b, reduces[i], type));
+      joined[i] = arith::SelectOp::create(b, isTaken, joined[i],
+                                          getIdentity(b, reduces[i], type));
   }
   joinLanes(places);
   return joined;
@@ -446,14 +501,16 @@ void FusedEmitter::emitLevel(int64_t level, Value thread) {
     for (auto [reduce, before] : llvm::zip_equal(reduces, old)) {
       Value after = before;
       for (int64_t lane = 0; lane < shape.width; ++lane)
-        after = combine(b, reduce, after, evaluate(reduce.getOperand(), &chunk, lane));
+        after = combine(b, reduce, after,
+                        evaluate(reduce.getOperand(), &chunk, lane));
       if (chunk.isActive)
         after = arith::SelectOp::create(b, chunk.isActive, after, before);
       next.push_back(after);
     }
     return next;
   });
-  for (auto [reduce, sum] : llvm::zip_equal(reduces, joinThreads(reduces, sums, thread)))
+  for (auto [reduce, sum] :
+       llvm::zip_equal(reduces, joinThreads(reduces, sums, thread)))
     uniform[reduce.getResult()] = sum;
 }
 
@@ -462,7 +519,8 @@ void FusedEmitter::emitLevel(int64_t level, Value thread) {
 void FusedEmitter::emitRowOutputs(Value thread) {
   SmallVector<unsigned> perPoint, perRow;
   for (unsigned output = 0; output < op.getOutputs().size(); ++output)
-    (op.getOutputAccessAt(output).getStrides().back() == 0 ? perRow : perPoint).push_back(output);
+    (op.getOutputAccessAt(output).getStrides().back() == 0 ? perRow : perPoint)
+        .push_back(output);
   SmallVector<Value> rowValues;
   for (unsigned output : perRow)
     rowValues.push_back(evaluate(yield.getValues()[output], nullptr));
@@ -477,7 +535,8 @@ void FusedEmitter::emitRowOutputs(Value thread) {
       for (unsigned output : perPoint) {
         values.emplace_back();
         for (int64_t lane = 0; lane < shape.width; ++lane)
-          values.back().push_back(evaluate(yield.getValues()[output], &chunk, lane));
+          values.back().push_back(
+              evaluate(yield.getValues()[output], &chunk, lane));
       }
       b.runIf(chunk.isActive, [&] {
         for (auto [output, elements] : llvm::zip_equal(perPoint, values))
@@ -492,7 +551,8 @@ void FusedEmitter::emitRowOutputs(Value thread) {
     b.synchronizeBlock();
   else
     b.synchronizeWarp();
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, b.i64(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, b.i64(0));
   b.runIf(isFirst, [&] {
     for (auto [output, value] : llvm::zip_equal(perRow, rowValues))
       storeUniform(output, value);
@@ -514,8 +574,9 @@ void FusedEmitter::emitRow(Value thread) {
 
 /// Each thread's sums over those of rows [begin, end) that are its group's,
 /// `width` by reduction.
-SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, Chunk &chunk, Value group, Value begin,
-                                            Value end) {
+SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces,
+                                            Chunk &chunk, Value group,
+                                            Value begin, Value end) {
   constexpr int64_t kAhead = 4; // rows whose loads are under way together
   int64_t reduced = op.getDomain().size() - 1;
   SmallVector<Value> sums;
@@ -535,15 +596,18 @@ SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, C
   };
   auto addRow = [&](SmallVectorImpl<Value> &into, ArrayRef<Value> values) {
     for (auto [number, value] : llvm::enumerate(values))
-      into[number] = combine(b, reduces[number / shape.width], into[number], value);
+      into[number] =
+          combine(b, reduces[number / shape.width], into[number], value);
   };
   auto sumFrom = [&](Value first, Value limit, int64_t ahead) {
-    auto loop = scf::ForOp::create(b, first, limit, b.i64(ahead * shape.groups), sums);
+    auto loop =
+        scf::ForOp::create(b, first, limit, b.i64(ahead * shape.groups), sums);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<SmallVector<Value>> rows;
     for (int64_t i = 0; i < ahead; ++i)
-      rows.push_back(evaluateRow(b.add(loop.getInductionVar(), b.i64(i * shape.groups))));
+      rows.push_back(
+          evaluateRow(b.add(loop.getInductionVar(), b.i64(i * shape.groups))));
     SmallVector<Value> next(loop.getRegionIterArgs());
     for (ArrayRef<Value> values : rows)
       addRow(next, values);
@@ -561,13 +625,16 @@ SmallVector<Value> FusedEmitter::sumColumns(MutableArrayRef<ReduceOp> reduces, C
 
 /// Joins the groups' sums in halves, in shared memory; the first group gets the
 /// result.
-SmallVector<Value> FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value thread,
+SmallVector<Value> FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces,
+                                            ArrayRef<Value> sums, Value thread,
                                             Value group) {
   SmallVector<Value> joined(sums);
   int64_t plane = shape.groups * shape.threads;
   auto getSlot = [&](size_t number, int64_t above) {
     Value place = b.add(b.multiply(group, shape.threads), thread);
-    return b.offset(shared, b.getI64Type(), b.add(place, b.i64(number * plane + above * shape.threads)));
+    return b.offset(
+        shared, b.getI64Type(),
+        b.add(place, b.i64(number * plane + above * shape.threads)));
   };
   for (int64_t half = shape.groups / 2; half >= 1; half /= 2) {
     for (auto [number, sum] : llvm::enumerate(joined))
@@ -576,8 +643,10 @@ SmallVector<Value> FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces, A
     // Groups beyond the half add what does not matter.
     Value isLow = b.isLess(group, b.i64(half));
     for (auto [number, sum] : llvm::enumerate(joined)) {
-      Value other = arith::SelectOp::create(b, isLow, getSlot(number, half), getSlot(number, 0));
-      sum = combine(b, reduces[number / shape.width], sum, b.loadScalar(sum.getType(), other));
+      Value other = arith::SelectOp::create(b, isLow, getSlot(number, half),
+                                            getSlot(number, 0));
+      sum = combine(b, reduces[number / shape.width], sum,
+                    b.loadScalar(sum.getType(), other));
     }
     b.synchronizeBlock();
   }
@@ -587,19 +656,26 @@ SmallVector<Value> FusedEmitter::joinGroups(MutableArrayRef<ReduceOp> reduces, A
 /// Joins the parts' sums: each block leaves its own in global memory, and the
 /// last one to do so, whichever that is, goes on with all of them, in their
 /// order. The body runs in that block alone.
-void FusedEmitter::joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> sums, Value item, Value thread,
-                             Value group, llvm::function_ref<void(ArrayRef<Value>)> body) {
+void FusedEmitter::joinParts(MutableArrayRef<ReduceOp> reduces,
+                             ArrayRef<Value> sums, Value item, Value thread,
+                             Value group,
+                             llvm::function_ref<void(ArrayRef<Value>)> body) {
   if (shape.parts == 1)
     return body(sums);
-  int64_t width = int64_t(shape.grid[0]) * shape.threads; // threads side by side
+  int64_t width =
+      int64_t(shape.grid[0]) * shape.threads; // threads side by side
   int64_t count = sums.size();
-  Value left = b.allocateGlobal((name + "_parts").str(), shape.parts * count * width * kSlotBytes);
-  Value arrived = b.allocateGlobal((name + "_arrived").str(), int64_t(shape.grid[0]) * 4);
+  Value left = b.allocateGlobal((name + "_parts").str(),
+                                shape.parts * count * width * kSlotBytes);
+  Value arrived =
+      b.allocateGlobal((name + "_arrived").str(), int64_t(shape.grid[0]) * 4);
   auto getPlace = [&](Value part, size_t number) {
     Value plane = b.add(b.multiply(part, count), b.i64(number));
-    return b.offset(left, b.getI64Type(), b.add(b.multiply(plane, width), item));
+    return b.offset(left, b.getI64Type(),
+                    b.add(b.multiply(plane, width), item));
   };
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
   b.runIf(isFirst, [&] {
     for (auto [number, sum] : llvm::enumerate(sums))
       b.storeScalar(sum.getType(), sum, getPlace(b.blockY(), number));
@@ -610,26 +686,32 @@ void FusedEmitter::joinParts(MutableArrayRef<ReduceOp> reduces, ArrayRef<Value> 
     SmallVector<Value> init;
     for (ReduceOp reduce : reduces)
       init.append(shape.width, getIdentity(b, reduce, reduce.getType()));
-    auto loop = scf::ForOp::create(b, group, b.i64(shape.parts), b.i64(shape.groups), init);
+    auto loop = scf::ForOp::create(b, group, b.i64(shape.parts),
+                                   b.i64(shape.groups), init);
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       SmallVector<Value> next;
       for (auto [number, sum] : llvm::enumerate(loop.getRegionIterArgs())) {
-        Value part = b.loadScalar(sum.getType(), getPlace(loop.getInductionVar(), number));
+        Value part = b.loadScalar(sum.getType(),
+                                  getPlace(loop.getInductionVar(), number));
         next.push_back(combine(b, reduces[number / shape.width], sum, part));
       }
       scf::YieldOp::create(b, next);
     }
-    body(joinGroups(reduces, SmallVector<Value>(loop.getResults()), thread, group));
+    body(joinGroups(reduces, SmallVector<Value>(loop.getResults()), thread,
+                    group));
   });
 }
 
 void FusedEmitter::emitColumns() {
-  int64_t reduced = op.getDomain().size() - 1, vectors = shape.extent / shape.width;
+  int64_t reduced = op.getDomain().size() - 1,
+          vectors = shape.extent / shape.width;
   SmallVector<ReduceOp> reduces(op.getBlock().getOps<ReduceOp>());
-  Value thread = b.threadX(), group = shape.groups == 1 ? b.i64(0) : b.threadY();
-  Value place = b.linear(shape.threads, int64_t(shape.grid[0]) * shape.threads), item = place;
+  Value thread = b.threadX(),
+        group = shape.groups == 1 ? b.i64(0) : b.threadY();
+  Value place = b.linear(shape.threads, int64_t(shape.grid[0]) * shape.threads),
+        item = place;
   // Threads without columns go along: all take part in barriers.
   Value isActive;
   if (int64_t(shape.grid[0]) * shape.threads != shape.items) {
@@ -639,24 +721,30 @@ void FusedEmitter::emitColumns() {
   Value vector = item;
   if (shape.vectorAxis > 0) {
     vector = b.remainder(item, vectors);
-    setCoordinates(b.divide(item, vectors), shape.vectorAxis);
+    setCoordinates(b.divide(item, vectors));
   }
-  Chunk chunk = makeChunk(b.add(b.multiply(vector, shape.width), b.i64(shape.begin)));
-  int64_t rows = op.getDomain()[reduced], each = llvm::divideCeil(rows, shape.parts);
+  Chunk chunk =
+      makeChunk(b.add(b.multiply(vector, shape.width), b.i64(shape.begin)));
+  int64_t rows = op.getDomain()[reduced],
+          each = llvm::divideCeil(rows, shape.parts);
   Value begin = b.i64(0), end = b.i64(rows);
   if (shape.parts > 1) {
     begin = b.multiply(b.blockY(), each);
     end = b.clamp(b.add(begin, b.i64(each)), 0, rows);
     begin = b.clamp(begin, 0, rows);
   }
-  SmallVector<Value> sums = joinGroups(reduces, sumColumns(reduces, chunk, group, begin, end), thread, group);
+  SmallVector<Value> sums = joinGroups(
+      reduces, sumColumns(reduces, chunk, group, begin, end), thread, group);
   if (shape.groups > 1) {
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
-    isActive = isActive ? Value(arith::AndIOp::create(b, isActive, isFirst)) : isFirst;
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, b.i64(0));
+    isActive =
+        isActive ? Value(arith::AndIOp::create(b, isActive, isFirst)) : isFirst;
   }
   joinParts(reduces, sums, place, thread, group, [&](ArrayRef<Value> joined) {
     for (auto [number, sum] : llvm::enumerate(joined))
-      chunk.lanes[number % shape.width][reduces[number / shape.width].getResult()] = sum;
+      chunk.lanes[number % shape.width]
+                 [reduces[number / shape.width].getResult()] = sum;
     uniform.clear();
     bases.clear();
     coordinates[reduced] = b.i64(0);
@@ -693,14 +781,16 @@ void FusedEmitter::emit() {
     int64_t warps = shape.block[0] / kWarp;
     Value thread = b.threadX();
     Value row = b.add(b.multiply(b.blockX(), warps), b.divide(thread, kWarp));
-    b.runIf(shape.items % warps == 0 ? Value() : b.isLess(row, b.i64(shape.items)), [&] {
-      setCoordinates(row, shape.vectorAxis);
-      emitRow(b.remainder(thread, kWarp));
-    });
+    b.runIf(shape.items % warps == 0 ? Value()
+                                     : b.isLess(row, b.i64(shape.items)),
+            [&] {
+              setCoordinates(row);
+              emitRow(b.remainder(thread, kWarp));
+            });
     break;
   }
   case Style::BlockRows:
-    setCoordinates(b.blockX(), shape.vectorAxis);
+    setCoordinates(b.blockX());
     emitRow(b.threadX());
     break;
   case Style::Columns:
@@ -710,4 +800,6 @@ void FusedEmitter::emit() {
   b.finish();
 }
 
-void gpu::emitFused(FusedOp op, StringRef name, ModuleOp module) { FusedEmitter(op, name, module).emit(); }
+void gpu::emitFused(FusedOp op, StringRef name, ModuleOp module) {
+  FusedEmitter(op, name, module).emit();
+}

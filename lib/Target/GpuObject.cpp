@@ -28,17 +28,20 @@ using namespace rondo::target;
 // Launches
 //===----------------------------------------------------------------------===//
 
-static bool isKernel(Operation &op) { return isa<FusedOp, GatherOp, ScatterAddOp, ConstantOp>(op); }
+static bool isKernel(Operation &op) {
+  return isa<FusedOp, GatherOp, ScatterAddOp, ConstantOp>(op);
+}
 
-/// The kernel's name, with all that the code depends on and the host's does not:
-/// the part of the domain that is run, and which operands are aligned.
+/// The kernel's name, with all that the code depends on and the host's does
+/// not: the part of the domain that is run, and which operands are aligned.
 static std::string getGpuSymbol(Operation &op) {
   std::string symbol = getKernelSymbol(&op);
   auto fused = dyn_cast<FusedOp>(op);
   if (!fused)
     return symbol;
   llvm::raw_string_ostream os(symbol);
-  if (fused.getCalls()[0] != 0 || fused.getCalls()[1] != fused.getDomain().front())
+  if (fused.getCalls()[0] != 0 ||
+      fused.getCalls()[1] != fused.getDomain().front())
     os << "_from" << fused.getCalls()[0] << "_to" << fused.getCalls()[1];
   gpu::Shape shape = gpu::getShape(fused);
   os << '_';
@@ -56,10 +59,13 @@ void target::addLaunches(FuncOp function, std::vector<Call> &calls) {
     if (!isKernel(op))
       continue;
     call.gpuSymbol = getGpuSymbol(op);
-    auto take = [&](auto extents) { call.block = extents.block, call.grid = extents.grid; };
+    auto take = [&](auto extents) {
+      call.block = extents.block, call.grid = extents.grid;
+    };
     TypeSwitch<Operation *>(&op)
         .Case<FusedOp>([&](FusedOp fused) { take(gpu::getShape(fused)); })
-        .Case<GatherOp, ScatterAddOp, ConstantOp>([&](auto other) { take(gpu::getExtents(other)); });
+        .Case<GatherOp, ScatterAddOp, ConstantOp>(
+            [&](auto other) { take(gpu::getExtents(other)); });
   }
 }
 
@@ -70,10 +76,12 @@ void target::addLaunches(FuncOp function, std::vector<Call> &calls) {
 /// What no GPU code can be generated for.
 static LogicalResult check(Operation &op) {
   WalkResult result = op.walk([&](Operation *inner) {
-    if (!isa<math::MathDialect>(inner->getDialect()) || host::CodeBuilder::hasDeviceFunction(*inner))
+    if (!isa<math::MathDialect>(inner->getDialect()) ||
+        host::CodeBuilder::hasDeviceFunction(*inner))
       return WalkResult::advance();
     op.emitError() << "needs " << inner->getName().stripDialect()
-                   << " of f64, for which there is no GPU code; compute it in f32, or compile with --target=host";
+                   << " of f64, for which there is no GPU code; compute it in "
+                      "f32, or compile with --target=host";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -81,46 +89,64 @@ static LogicalResult check(Operation &op) {
 
 static void emitKernel(Operation &op, StringRef symbol, ModuleOp module) {
   TypeSwitch<Operation *>(&op)
-      .Case<FusedOp>([&](FusedOp fused) { gpu::emitFused(fused, symbol, module); })
-      .Case<GatherOp>([&](GatherOp gather) { gpu::emitGather(gather, symbol, module); })
-      .Case<ScatterAddOp>([&](ScatterAddOp scatter) { gpu::emitScatterAdd(scatter, symbol, module); })
-      .Case<ConstantOp>([&](ConstantOp constant) { gpu::emitConstant(constant, symbol, module); });
+      .Case<FusedOp>(
+          [&](FusedOp fused) { gpu::emitFused(fused, symbol, module); })
+      .Case<GatherOp>(
+          [&](GatherOp gather) { gpu::emitGather(gather, symbol, module); })
+      .Case<ScatterAddOp>([&](ScatterAddOp scatter) {
+        gpu::emitScatterAdd(scatter, symbol, module);
+      })
+      .Case<ConstantOp>([&](ConstantOp constant) {
+        gpu::emitConstant(constant, symbol, module);
+      });
 }
 
-static FailureOr<std::unique_ptr<llvm::TargetMachine>> createTarget(Location loc, StringRef arch) {
+static FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTarget(Location loc, StringRef arch) {
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
   LLVMInitializeNVPTXTargetMC();
   LLVMInitializeNVPTXAsmPrinter();
   llvm::Triple triple("nvptx64-nvidia-cuda");
   std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return emitError(loc) << "no GPU code can be generated: " << error;
-  std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(triple, arch, ""));
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(triple, arch, ""));
   if (!info || !info->isCPUStringValid(arch))
-    return emitError(loc) << "unknown GPU architecture '" << arch << "'; write sm_80, sm_90 or the like";
+    return emitError(loc) << "unknown GPU architecture '" << arch
+                          << "'; write sm_80, sm_90 or the like";
   llvm::TargetOptions options;
   // Sums and products become one only where they are written so.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  // No features: the oldest PTX version that knows the architecture, which the most drivers read.
+  // No features: the oldest PTX version that knows the architecture, which the
+  // most drivers read.
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, arch, "", options, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
+      triple, arch, "", options, std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Default));
 }
 
-/// Drivers would find these when they load the program, or round otherwise than the host does.
+/// Drivers would find these when they load the program, or round otherwise than
+/// the host does.
 static LogicalResult checkText(Location loc, StringRef ptx) {
-  for (StringRef unwanted : {"__nv_", ".extern .func", "mul.f32", "add.f32", "mul.f64", "add.f64", "sub.f32", "sub.f64",
-                             ".approx", ".ftz"})
+  for (StringRef unwanted :
+       {"__nv_", ".extern .func", "mul.f32", "add.f32", "mul.f64", "add.f64",
+        "sub.f32", "sub.f64", ".approx", ".ftz"})
     if (size_t at = ptx.find(unwanted); at != StringRef::npos) {
       StringRef line = ptx.substr(0, ptx.find('\n', at));
-      return emitError(loc) << "internal error: PTX contains '" << line.substr(line.rfind('\n') + 1).trim() << "'";
+      return emitError(loc) << "internal error: PTX contains '"
+                            << line.substr(line.rfind('\n') + 1).trim() << "'";
     }
   return success();
 }
 
-FailureOr<std::string> target::emitGpuCode(Location loc, ArrayRef<FuncOp> functions, const GpuOptions &options) {
-  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = createTarget(loc, options.arch);
+FailureOr<std::string> target::emitGpuCode(Location loc,
+                                           ArrayRef<FuncOp> functions,
+                                           const GpuOptions &options) {
+  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine =
+      createTarget(loc, options.arch);
   if (failed(machine))
     return failure();
   OwningOpRef<ModuleOp> module = createKernelModule(loc);
@@ -135,7 +161,8 @@ FailureOr<std::string> target::emitGpuCode(Location loc, ArrayRef<FuncOp> functi
       if (emitted.insert(symbol).second)
         emitKernel(op, symbol, *module);
     }
-  FailureOr<std::string> ptx = compileModule(*module, **machine, llvm::CodeGenFileType::AssemblyFile);
+  FailureOr<std::string> ptx =
+      compileModule(*module, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (failed(ptx) || failed(checkText(loc, *ptx)))
     return failure();
   return ptx;

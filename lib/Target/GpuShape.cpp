@@ -35,29 +35,37 @@ constexpr int64_t kSharedBytes = 48 << 10;
 
 static int64_t getOperandBytes(FusedOp op, unsigned operand) {
   unsigned inputs = op.getInputs().size();
-  Value memref = operand < inputs ? op.getInputs()[operand] : op.getOutputs()[operand - inputs];
+  Value memref = operand < inputs ? op.getInputs()[operand]
+                                  : op.getOutputs()[operand - inputs];
   return getElementBytes(cast<MemRefType>(memref.getType()).getElementType());
 }
 
 static AccessAttr getAccess(FusedOp op, unsigned operand) {
   unsigned inputs = op.getInputs().size();
-  return operand < inputs ? op.getInputAccessAt(operand) : op.getOutputAccessAt(operand - inputs);
+  return operand < inputs ? op.getInputAccessAt(operand)
+                          : op.getOutputAccessAt(operand - inputs);
 }
 
-static unsigned getOperandCount(FusedOp op) { return op.getInputs().size() + op.getOutputs().size(); }
+static unsigned getOperandCount(FusedOp op) {
+  return op.getInputs().size() + op.getOutputs().size();
+}
 
 /// Whether `width` elements of an operand lie side by side and aligned wherever
 /// a thread begins. Arguments and scratch are aligned to 16 bytes at least.
 static bool isWide(FusedOp op, unsigned operand, const Shape &shape) {
   AccessAttr access = getAccess(op, operand);
-  int64_t bytes = getOperandBytes(op, operand), piece = std::min<int64_t>(16, shape.width * bytes);
+  int64_t bytes = getOperandBytes(op, operand),
+          piece = std::min<int64_t>(16, shape.width * bytes);
   if (shape.width == 1 || access.getStrides()[shape.vectorAxis] != 1)
     return false;
-  auto isAligned = [&](int64_t elements) { return elements * bytes % piece == 0; };
+  auto isAligned = [&](int64_t elements) {
+    return elements * bytes % piece == 0;
+  };
   if (!isAligned(access.getOffset()) || !isAligned(shape.begin))
     return false;
   for (auto [axis, stride] : llvm::enumerate(access.getStrides()))
-    if (int64_t(axis) != shape.vectorAxis && op.getDomain()[axis] > 1 && !isAligned(stride))
+    if (int64_t(axis) != shape.vectorAxis && op.getDomain()[axis] > 1 &&
+        !isAligned(stride))
       return false;
   for (size_t i = 0; i < access.getGuards().size(); i += 3) {
     int64_t low = access.getGuards()[i + 1], high = access.getGuards()[i + 2];
@@ -86,11 +94,28 @@ static void shapeElementwise(FusedOp op, Shape &shape, int64_t rows) {
   shape.items = rows * (shape.extent / shape.width);
   shape.threads = kBlock;
   shape.block[0] = kBlock;
-  shape.grid[0] = std::min<int64_t>(kMostBlocks, llvm::divideCeil(shape.items, kBlock));
+  shape.grid[0] =
+      std::min<int64_t>(kMostBlocks, llvm::divideCeil(shape.items, kBlock));
+}
+
+/// Rows that are run side by side are those that lie side by side in the
+/// inputs: what is written waits in the cache until it fills whole pages of
+/// memory.
+static void orderRows(FusedOp op, Shape &shape) {
+  llvm::SmallVector<int64_t> reach(shape.vectorAxis, 0);
+  for (Attribute attr : op.getInputAccess()) {
+    auto strides = cast<AccessAttr>(attr).getStrides();
+    if (strides[shape.vectorAxis] != 0)
+      for (int64_t axis : shape.order)
+        reach[axis] += std::abs(strides[axis]);
+  }
+  llvm::stable_sort(shape.order,
+                    [&](int64_t x, int64_t y) { return reach[x] > reach[y]; });
 }
 
 static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
   shape.items = rows;
+  orderRows(op, shape);
   if (shape.extent <= kWarpRow) {
     shape.style = Style::WarpRows;
     shape.width = getWidth(shape.extent, 4);
@@ -103,7 +128,8 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
     int64_t vectors = shape.extent / shape.width;
     // Whole warps of which few go without an element.
     shape.chunks = llvm::divideCeil(vectors, vectors <= 1024 ? 256 : 512);
-    shape.threads = llvm::alignTo(llvm::divideCeil(vectors, shape.chunks), kWarp);
+    shape.threads =
+        llvm::alignTo(llvm::divideCeil(vectors, shape.chunks), kWarp);
     shape.block[0] = shape.threads;
     shape.grid[0] = rows;
   }
@@ -111,7 +137,8 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
   int64_t held = 0;
   for (Attribute access : op.getInputAccess())
     held += cast<AccessAttr>(access).getStrides()[shape.vectorAxis] != 0;
-  shape.isUnrolled = shape.chunks == 1 || held * shape.chunks * shape.width <= kHeldElements;
+  shape.isUnrolled =
+      shape.chunks == 1 || held * shape.chunks * shape.width <= kHeldElements;
 }
 
 static void shapeColumns(FusedOp op, Shape &shape, int64_t others) {
@@ -119,12 +146,16 @@ static void shapeColumns(FusedOp op, Shape &shape, int64_t others) {
   int64_t reduced = op.getDomain().back();
   shape.groups = reduced >= 256 ? 16 : reduced >= 64 ? 4 : 1;
   int64_t columns = others * shape.extent;
-  shape.parts = std::min<int64_t>(llvm::divideCeil(reduced, kPartRows), llvm::divideCeil(kMostPartColumns, columns));
+  shape.parts = std::min<int64_t>(llvm::divideCeil(reduced, kPartRows),
+                                  llvm::divideCeil(kMostPartColumns, columns));
   shape.threads = shape.groups == 1 ? kBlock : kWarp;
   shape.width = getWidth(shape.extent, 4);
-  int64_t slots = llvm::range_size(op.getBlock().getOps<ReduceOp>()) * shape.groups * shape.threads;
-  while (shape.width > 1 && (columns * shape.parts / (shape.width * shape.threads) < kEnoughBlocks ||
-                             slots * shape.width * kSlotBytes > kSharedBytes))
+  int64_t slots = llvm::range_size(op.getBlock().getOps<ReduceOp>()) *
+                  shape.groups * shape.threads;
+  while (
+      shape.width > 1 &&
+      (columns * shape.parts / (shape.width * shape.threads) < kEnoughBlocks ||
+       slots * shape.width * kSlotBytes > kSharedBytes))
     shape.width /= 2;
   shape.items = columns / shape.width;
   shape.block = {uint32_t(shape.threads), uint32_t(shape.groups), 1};
@@ -139,7 +170,10 @@ Shape gpu::getShape(FusedOp op) {
   shape.vectorAxis = rank - (isColumn ? 2 : 1);
   int64_t others = 1;
   for (int64_t axis = 0; axis < shape.vectorAxis; ++axis)
-    others *= axis == 0 ? op.getCalls()[1] - op.getCalls()[0] : op.getDomain()[axis];
+    shape.order.push_back(axis);
+  for (int64_t axis : shape.order)
+    others *=
+        axis == 0 ? op.getCalls()[1] - op.getCalls()[0] : op.getDomain()[axis];
   shape.extent = op.getDomain()[shape.vectorAxis];
   if (shape.vectorAxis == 0) {
     shape.begin = op.getCalls()[0];

@@ -36,9 +36,12 @@ static void print(Attribute attr, raw_ostream &os) {
   attr.print(os);
 }
 
-/// Where an access begins is part of the address, so that kernels that differ in
-/// that alone are one. A negative offset, of a part of a concatenation, stays.
-static int64_t getAddressOffset(Attribute access) { return std::max<int64_t>(cast<AccessAttr>(access).getOffset(), 0); }
+/// Where an access begins is part of the address, so that kernels that differ
+/// in that alone are one. A negative offset, of a part of a concatenation,
+/// stays.
+static int64_t getAddressOffset(Attribute access) {
+  return std::max<int64_t>(cast<AccessAttr>(access).getOffset(), 0);
+}
 
 /// Everything about the op that its code depends on: not where its operands
 /// lie, nor which calls are made, nor locations.
@@ -57,17 +60,20 @@ static void describe(Operation *op, raw_ostream &os) {
       os << ' ' << attr.getName().getValue() << '=' << attr.getValue();
     return;
   }
-  os << ' ' << stringifyFusedKind(fused.getKind()) << ' ' << fused.getInputs().size();
+  os << ' ' << stringifyFusedKind(fused.getKind()) << ' '
+     << fused.getInputs().size();
   llvm::interleaveComma(fused.getDomain(), os << '[');
   auto printMoved = [&](Attribute attr) {
     auto access = cast<AccessAttr>(attr);
-    print(AccessAttr::get(op->getContext(), access.getOffset() - getAddressOffset(access), access.getStrides(),
-                          access.getGuards()),
+    print(AccessAttr::get(op->getContext(),
+                          access.getOffset() - getAddressOffset(access),
+                          access.getStrides(), access.getGuards()),
           os);
   };
   for (Attribute access : fused.getInputAccess())
     printMoved(access);
-  for (auto [access, accumulates] : llvm::zip_equal(fused.getOutputAccess(), fused.getAccumulate())) {
+  for (auto [access, accumulates] :
+       llvm::zip_equal(fused.getOutputAccess(), fused.getAccumulate())) {
     os << '>';
     printMoved(access);
     os << accumulates;
@@ -95,16 +101,19 @@ std::string target::getKernelSymbol(Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
   describe(op, os);
-  auto bytes = ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+  auto bytes =
+      ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size());
   llvm::XXH128_hash_t hash = llvm::xxh3_128bits(bytes);
-  return llvm::formatv("kernel_{0:x-16}{1:x-16}", hash.high64, hash.low64).str();
+  return llvm::formatv("kernel_{0:x-16}{1:x-16}", hash.high64, hash.low64)
+      .str();
 }
 
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
 
-static Call::Address getAddress(FuncOp function, Value memref, int64_t element = 0) {
+static Call::Address getAddress(FuncOp function, Value memref,
+                                int64_t element = 0) {
   Type type = cast<MemRefType>(memref.getType()).getElementType();
   uint64_t offset = element * getElementBytes(type);
   if (auto argument = dyn_cast<BlockArgument>(memref))
@@ -115,12 +124,15 @@ static Call::Address getAddress(FuncOp function, Value memref, int64_t element =
 
 static void fillGemm(FuncOp function, GemmOp op, Call &call) {
   call.kind = Call::Kind::Gemm;
-  call.addresses = {getAddress(function, op.getA(), op.getOffsetA()), getAddress(function, op.getB(), op.getOffsetB()),
+  call.addresses = {getAddress(function, op.getA(), op.getOffsetA()),
+                    getAddress(function, op.getB(), op.getOffsetB()),
                     getAddress(function, op.getC(), op.getOffsetC())};
-  call.m = op.getM(), call.n = op.getN(), call.k = op.getK(), call.batch = op.getBatch();
+  call.m = op.getM(), call.n = op.getN(), call.k = op.getK(),
+  call.batch = op.getBatch();
   call.transposeA = op.getTransposeA(), call.transposeB = op.getTransposeB();
   call.lda = op.getLda(), call.ldb = op.getLdb(), call.ldc = op.getLdc();
-  call.strideA = op.getStrideA(), call.strideB = op.getStrideB(), call.strideC = op.getStrideC();
+  call.strideA = op.getStrideA(), call.strideB = op.getStrideB(),
+  call.strideC = op.getStrideC();
   call.alpha = op.getAlpha().convertToFloat();
   call.accumulate = op.getAccumulate();
   call.typeA = cast<MemRefType>(op.getA().getType()).getElementType();
@@ -131,10 +143,14 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
 static void fillKernel(FuncOp function, Operation &op, Call &call) {
   call.symbol = getKernelSymbol(&op);
   if (auto fused = dyn_cast<FusedOp>(op)) {
-    for (auto [input, access] : llvm::zip_equal(fused.getInputs(), fused.getInputAccess()))
-      call.addresses.push_back(getAddress(function, input, getAddressOffset(access)));
-    for (auto [output, access] : llvm::zip_equal(fused.getOutputs(), fused.getOutputAccess()))
-      call.addresses.push_back(getAddress(function, output, getAddressOffset(access)));
+    for (auto [input, access] :
+         llvm::zip_equal(fused.getInputs(), fused.getInputAccess()))
+      call.addresses.push_back(
+          getAddress(function, input, getAddressOffset(access)));
+    for (auto [output, access] :
+         llvm::zip_equal(fused.getOutputs(), fused.getOutputAccess()))
+      call.addresses.push_back(
+          getAddress(function, output, getAddressOffset(access)));
   } else {
     for (Value operand : op.getOperands())
       call.addresses.push_back(getAddress(function, operand));
@@ -144,8 +160,11 @@ static void fillKernel(FuncOp function, Operation &op, Call &call) {
         call.begin = fused.getCalls()[0];
         call.extent = fused.getCalls()[1];
       })
-      .Case<GatherOp>([&](GatherOp gather) { call.extent = gather.getOuter() * gather.getCount(); })
-      .Case<ScatterAddOp>([&](ScatterAddOp scatter) { call.extent = scatter.getInner(); })
+      .Case<GatherOp>([&](GatherOp gather) {
+        call.extent = gather.getOuter() * gather.getCount();
+      })
+      .Case<ScatterAddOp>(
+          [&](ScatterAddOp scatter) { call.extent = scatter.getInner(); })
       .Case<ConstantOp>([&](ConstantOp) { call.extent = 1; });
 }
 
@@ -164,7 +183,8 @@ std::vector<Call> target::translateEntry(FuncOp function) {
       call.bytes = getBytes(zero.getTarget());
     } else if (auto copy = dyn_cast<CopyOp>(op)) {
       call.kind = Call::Kind::Copy;
-      call.addresses = {getAddress(function, copy.getSource()), getAddress(function, copy.getTarget())};
+      call.addresses = {getAddress(function, copy.getSource()),
+                        getAddress(function, copy.getTarget())};
       call.bytes = getBytes(copy.getSource());
     } else {
       fillKernel(function, op, call);

@@ -19,9 +19,13 @@ using kern::kLanes;
 // Types and constants
 //===----------------------------------------------------------------------===//
 
-VectorType CodeBuilder::vectorOf(Type scalar) { return VectorType::get({kLanes}, scalar); }
+VectorType CodeBuilder::vectorOf(Type scalar) {
+  return VectorType::get({kLanes}, scalar);
+}
 
-Type CodeBuilder::shapeLike(Type scalar, Type like) { return isa<VectorType>(like) ? vectorOf(scalar) : scalar; }
+Type CodeBuilder::shapeLike(Type scalar, Type like) {
+  return isa<VectorType>(like) ? vectorOf(scalar) : scalar;
+}
 
 Type CodeBuilder::getValueType(Type element) {
   return element.isBF16() || element.isF16() ? Type(getF32Type()) : element;
@@ -36,14 +40,17 @@ Type CodeBuilder::getStorageType(Type element) {
 Value CodeBuilder::constant(Type type, APFloat value) {
   auto element = cast<FloatType>(getElementTypeOrSelf(type));
   bool losesInfo;
-  value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+  value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
   TypedAttr attr = FloatAttr::get(element, value);
   if (auto vector = dyn_cast<VectorType>(type))
     attr = DenseElementsAttr::get(vector, value);
   return arith::ConstantOp::create(*this, attr);
 }
 
-Value CodeBuilder::number(Type type, double value) { return constant(type, APFloat(value)); }
+Value CodeBuilder::number(Type type, double value) {
+  return constant(type, APFloat(value));
+}
 
 Value CodeBuilder::integer(Type type, int64_t value) {
   TypedAttr attr = IntegerAttr::get(getElementTypeOrSelf(type), value);
@@ -56,13 +63,15 @@ Value CodeBuilder::lanes(Type element) {
   SmallVector<Attribute> values;
   for (int64_t lane = 0; lane < kLanes; ++lane)
     values.push_back(IntegerAttr::get(element, lane));
-  return arith::ConstantOp::create(*this, DenseElementsAttr::get(vectorOf(element), values));
+  return arith::ConstantOp::create(
+      *this, DenseElementsAttr::get(vectorOf(element), values));
 }
 
 Value CodeBuilder::broadcast(Value scalar) {
   VectorType type = vectorOf(scalar.getType());
   Value undefined = LLVM::PoisonOp::create(*this, type);
-  Value first = LLVM::InsertElementOp::create(*this, undefined, scalar, integer(getI32Type(), 0));
+  Value first = LLVM::InsertElementOp::create(*this, undefined, scalar,
+                                              integer(getI32Type(), 0));
   SmallVector<int32_t> zeros(kLanes, 0);
   return LLVM::ShuffleVectorOp::create(*this, first, undefined, zeros);
 }
@@ -72,28 +81,34 @@ Value CodeBuilder::broadcast(Value scalar) {
 //===----------------------------------------------------------------------===//
 
 Value CodeBuilder::offset(Value pointer, Type element, Value index) {
-  return LLVM::GEPOp::create(*this, pointer.getType(), getStorageType(element), pointer, ValueRange{index});
+  return LLVM::GEPOp::create(*this, pointer.getType(), getStorageType(element),
+                             pointer, ValueRange{index});
 }
 
 Value CodeBuilder::roundTo(Type element, Value value) {
   Type type = value.getType();
   if (element.isF16()) {
-    Value narrow = arith::TruncFOp::create(*this, shapeLike(element, type), value);
+    Value narrow =
+        arith::TruncFOp::create(*this, shapeLike(element, type), value);
     return arith::ExtFOp::create(*this, type, narrow);
   }
   if (!element.isBF16())
     return value;
-  // Nearest even on the bits: add just under half of the last kept place, and one more if that place is odd. A NaN must not carry over to infinity.
+  // Nearest even on the bits: add just under half of the last kept place, and
+  // one more if that place is odd. A NaN must not carry over to infinity.
   Type bitsType = shapeLike(getI32Type(), type);
   Value bits = arith::BitcastOp::create(*this, bitsType, value);
-  Value odd = arith::AndIOp::create(*this, arith::ShRUIOp::create(*this, bits, integer(bitsType, 16)),
-                                    integer(bitsType, 1));
+  Value odd = arith::AndIOp::create(
+      *this, arith::ShRUIOp::create(*this, bits, integer(bitsType, 16)),
+      integer(bitsType, 1));
   Value bias = arith::AddIOp::create(*this, odd, integer(bitsType, 0x7fff));
   Value rounded = arith::AddIOp::create(*this, bits, bias);
   Value quiet = arith::OrIOp::create(*this, bits, integer(bitsType, 0x400000));
-  Value isNan = arith::CmpFOp::create(*this, arith::CmpFPredicate::UNO, value, value);
+  Value isNan =
+      arith::CmpFOp::create(*this, arith::CmpFPredicate::UNO, value, value);
   Value chosen = arith::SelectOp::create(*this, isNan, quiet, rounded);
-  Value kept = arith::AndIOp::create(*this, chosen, integer(bitsType, int32_t(0xffff0000)));
+  Value kept = arith::AndIOp::create(*this, chosen,
+                                     integer(bitsType, int32_t(0xffff0000)));
   return arith::BitcastOp::create(*this, type, kept);
 }
 
@@ -108,7 +123,8 @@ Value CodeBuilder::fromStorage(Type element, Value stored) {
   if (element.isF16())
     return arith::ExtFOp::create(*this, shapeLike(getF32Type(), type), stored);
   if (element.isInteger(1))
-    return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, stored, integer(type, 0));
+    return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, stored,
+                                 integer(type, 0));
   return stored;
 }
 
@@ -129,21 +145,26 @@ Value CodeBuilder::toStorage(Type element, Value value) {
 
 Value CodeBuilder::loadScalar(Type element, Value pointer) {
   Type storage = getStorageType(element);
-  Value stored = LLVM::LoadOp::create(*this, storage, pointer, kern::getElementBytes(element));
+  Value stored = LLVM::LoadOp::create(*this, storage, pointer,
+                                      kern::getElementBytes(element));
   return fromStorage(element, stored);
 }
 
 void CodeBuilder::storeScalar(Type element, Value value, Value pointer) {
-  LLVM::StoreOp::create(*this, toStorage(element, value), pointer, kern::getElementBytes(element));
+  LLVM::StoreOp::create(*this, toStorage(element, value), pointer,
+                        kern::getElementBytes(element));
 }
 
 Value CodeBuilder::lanePointers(Type element, Value pointer, int64_t stride) {
-  Value steps = arith::MulIOp::create(*this, lanes(getI64Type()), integer(vectorOf(getI64Type()), stride));
+  Value steps = arith::MulIOp::create(*this, lanes(getI64Type()),
+                                      integer(vectorOf(getI64Type()), stride));
   auto type = VectorType::get({kLanes}, pointer.getType());
-  return LLVM::GEPOp::create(*this, type, getStorageType(element), pointer, ValueRange{steps});
+  return LLVM::GEPOp::create(*this, type, getStorageType(element), pointer,
+                             ValueRange{steps});
 }
 
-Value CodeBuilder::loadVector(Type element, Value pointer, int64_t stride, Value mask) {
+Value CodeBuilder::loadVector(Type element, Value pointer, int64_t stride,
+                              Value mask) {
   Type storage = vectorOf(getStorageType(element));
   unsigned alignment = kern::getElementBytes(element);
   Value stored;
@@ -151,19 +172,23 @@ Value CodeBuilder::loadVector(Type element, Value pointer, int64_t stride, Value
     stored = LLVM::LoadOp::create(*this, storage, pointer, alignment);
     return fromStorage(element, stored);
   }
-  Value zero = arith::ConstantOp::create(*this, cast<TypedAttr>(getZeroAttr(storage)));
+  Value zero =
+      arith::ConstantOp::create(*this, cast<TypedAttr>(getZeroAttr(storage)));
   if (stride == 1) {
-    stored = LLVM::MaskedLoadOp::create(*this, storage, pointer, mask, zero, alignment);
+    stored = LLVM::MaskedLoadOp::create(*this, storage, pointer, mask, zero,
+                                        alignment);
     return fromStorage(element, stored);
   }
   if (!mask)
     mask = integer(vectorOf(getI1Type()), -1);
   Value pointers = lanePointers(element, pointer, stride);
-  stored = LLVM::masked_gather::create(*this, storage, pointers, mask, ValueRange{zero}, alignment);
+  stored = LLVM::masked_gather::create(*this, storage, pointers, mask,
+                                       ValueRange{zero}, alignment);
   return fromStorage(element, stored);
 }
 
-void CodeBuilder::storeVector(Type element, Value value, Value pointer, int64_t stride, Value mask) {
+void CodeBuilder::storeVector(Type element, Value value, Value pointer,
+                              int64_t stride, Value mask) {
   Value stored = toStorage(element, value);
   unsigned alignment = kern::getElementBytes(element);
   if (stride == 1 && !mask) {
@@ -177,17 +202,21 @@ void CodeBuilder::storeVector(Type element, Value value, Value pointer, int64_t 
   }
   if (!mask)
     mask = integer(vectorOf(getI1Type()), -1);
-  LLVM::masked_scatter::create(*this, stored, lanePointers(element, pointer, stride), mask, alignmentAttr);
+  LLVM::masked_scatter::create(*this, stored,
+                               lanePointers(element, pointer, stride), mask,
+                               alignmentAttr);
 }
 
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
 
-func::FuncOp host::beginKernel(CodeBuilder &b, ModuleOp module, StringRef name) {
+func::FuncOp host::beginKernel(CodeBuilder &b, ModuleOp module,
+                               StringRef name) {
   b.setInsertionPointToEnd(module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-  auto type = b.getFunctionType({pointer, b.getI64Type(), b.getI64Type()}, b.getI32Type());
+  auto type = b.getFunctionType({pointer, b.getI64Type(), b.getI64Type()},
+                                b.getI32Type());
   auto function = func::FuncOp::create(b, name, type);
   b.setInsertionPointToStart(function.addEntryBlock());
   return function;
@@ -200,6 +229,7 @@ void host::endKernel(CodeBuilder &b) {
 
 Value host::getPointer(CodeBuilder &b, func::FuncOp function, unsigned index) {
   Value table = function.getArgument(0);
-  Value slot = LLVM::GEPOp::create(b, table.getType(), table.getType(), table, ArrayRef<LLVM::GEPArg>{int32_t(index)});
+  Value slot = LLVM::GEPOp::create(b, table.getType(), table.getType(), table,
+                                   ArrayRef<LLVM::GEPArg>{int32_t(index)});
   return LLVM::LoadOp::create(b, table.getType(), slot);
 }

@@ -6,8 +6,8 @@
 //
 // Values of generated code are scalars or vectors of kLanes of them; every
 // helper works on both, with the same operations on each lane, so that a value
-// has the same bits whichever it is computed in. bf16 and f16 values are held as f32
-// that such a type represents exactly; i1 in memory is a byte.
+// has the same bits whichever it is computed in. bf16 and f16 values are held
+// as f32 that such a type represents exactly; i1 in memory is a byte.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,12 +47,15 @@ public:
   //===--------------------------------------------------------------------===//
   // Memory. Addresses are base pointers plus elements.
   //===--------------------------------------------------------------------===//
-  mlir::Value offset(mlir::Value pointer, mlir::Type element, mlir::Value index);
+  mlir::Value offset(mlir::Value pointer, mlir::Type element,
+                     mlir::Value index);
   mlir::Value loadScalar(mlir::Type element, mlir::Value pointer);
   /// kLanes elements `stride` apart; `mask`: lanes to touch, null for all.
-  mlir::Value loadVector(mlir::Type element, mlir::Value pointer, int64_t stride, mlir::Value mask);
+  mlir::Value loadVector(mlir::Type element, mlir::Value pointer,
+                         int64_t stride, mlir::Value mask);
   void storeScalar(mlir::Type element, mlir::Value value, mlir::Value pointer);
-  void storeVector(mlir::Type element, mlir::Value value, mlir::Value pointer, int64_t stride, mlir::Value mask);
+  void storeVector(mlir::Type element, mlir::Value value, mlir::Value pointer,
+                   int64_t stride, mlir::Value mask);
   /// Between memory's form and values' form.
   mlir::Value fromStorage(mlir::Type element, mlir::Value stored);
   mlir::Value toStorage(mlir::Type element, mlir::Value value);
@@ -82,7 +85,8 @@ public:
 
   /// On devices there is no libm.
   bool isDevice() const { return device; }
-  /// Whether a function of f64 (f32's are all there) can be computed on a device.
+  /// Whether a function of f64 (f32's are all there) can be computed on a
+  /// device.
   static bool hasDeviceFunction(mlir::Operation &inner);
 
 protected:
@@ -91,36 +95,46 @@ protected:
 private:
   bool device = false;
   mlir::Value sinCos(mlir::Value x, int64_t quarter);
-  mlir::Value lanePointers(mlir::Type element, mlir::Value pointer, int64_t stride);
+  mlir::Value lanePointers(mlir::Type element, mlir::Value pointer,
+                           int64_t stride);
 };
 
 /// Whether an access has a guard on the axis.
 bool hasGuardOn(kern::AccessAttr access, int64_t axis);
-/// The result of an op of a fused kernel's region, neither reduce nor index; vectors where `like` is one.
-mlir::Value evaluateOp(CodeBuilder &builder, mlir::Operation &inner, llvm::ArrayRef<mlir::Value> operands,
-                       mlir::Type like);
+/// The result of an op of a fused kernel's region, neither reduce nor index;
+/// vectors where `like` is one.
+mlir::Value evaluateOp(CodeBuilder &builder, mlir::Operation &inner,
+                       llvm::ArrayRef<mlir::Value> operands, mlir::Type like);
 /// What a reduction starts at, and one step of it.
-mlir::Value getIdentity(CodeBuilder &builder, kern::ReduceOp reduce, mlir::Type type);
-mlir::Value combine(CodeBuilder &builder, kern::ReduceOp reduce, mlir::Value x, mlir::Value y);
+mlir::Value getIdentity(CodeBuilder &builder, kern::ReduceOp reduce,
+                        mlir::Type type);
+mlir::Value combine(CodeBuilder &builder, kern::ReduceOp reduce, mlir::Value x,
+                    mlir::Value y);
 
 /// The index at `pointer`, counted from the front, and whether it is in range.
-std::pair<mlir::Value, mlir::Value> loadIndex(CodeBuilder &builder, mlir::Type element, mlir::Value pointer,
+std::pair<mlir::Value, mlir::Value> loadIndex(CodeBuilder &builder,
+                                              mlir::Type element,
+                                              mlir::Value pointer,
                                               int64_t extent);
 /// The constant's elements, as memory holds them, as a global variable.
-void emitTable(CodeBuilder &builder, kern::ConstantOp op, llvm::StringRef name, mlir::ModuleOp module,
-               unsigned addressSpace = 0);
+void emitTable(CodeBuilder &builder, kern::ConstantOp op, llvm::StringRef name,
+               mlir::ModuleOp module, unsigned addressSpace = 0);
 
 /// Starts the function `name` of a kernel at the end of `module`, and puts the
 /// builder into its body. `end` returns 0 from it.
-mlir::func::FuncOp beginKernel(CodeBuilder &builder, mlir::ModuleOp module, llvm::StringRef name);
+mlir::func::FuncOp beginKernel(CodeBuilder &builder, mlir::ModuleOp module,
+                               llvm::StringRef name);
 void endKernel(CodeBuilder &builder);
 /// The `index`th of the pointers that the kernel was given.
-mlir::Value getPointer(CodeBuilder &builder, mlir::func::FuncOp function, unsigned index);
+mlir::Value getPointer(CodeBuilder &builder, mlir::func::FuncOp function,
+                       unsigned index);
 
 void emitFused(kern::FusedOp op, llvm::StringRef name, mlir::ModuleOp module);
 void emitGather(kern::GatherOp op, llvm::StringRef name, mlir::ModuleOp module);
-void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name, mlir::ModuleOp module);
-void emitConstant(kern::ConstantOp op, llvm::StringRef name, mlir::ModuleOp module);
+void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name,
+                    mlir::ModuleOp module);
+void emitConstant(kern::ConstantOp op, llvm::StringRef name,
+                  mlir::ModuleOp module);
 
 } // namespace rondo::host
 

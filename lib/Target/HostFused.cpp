@@ -8,8 +8,8 @@
 
 // The region's scalar program is written out for vectors of kLanes elements
 // along one axis of the domain, the vector axis: the last one, or in a column
-// kernel the last but one. Values that do not vary along it stay scalars, computed
-// once before the vector loop.
+// kernel the last but one. Values that do not vary along it stay scalars,
+// computed once before the vector loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,16 +31,17 @@ namespace {
 
 /// Values computed so far at one place of the code.
 struct Scope {
-  DenseMap<Value, Value> values;  ///< From the region's to the code's.
-  DenseMap<int64_t, Value> bases; ///< Pointers of operands at vector coordinate 0.
+  DenseMap<Value, Value> values; ///< From the region's to the code's.
+  DenseMap<int64_t, Value>
+      bases; ///< Pointers of operands at vector coordinate 0.
 };
 
 /// One vector of elements along the vector axis.
 struct Block16 : Scope {
-  Value position;        ///< Coordinate of lane 0.
-  Value mask;            ///< Lanes within the range; null: all.
-  int64_t begin = -1;    ///< If known at compile time: bounds of the segment
-  int64_t end = -1;      ///< that the block lies in.
+  Value position;     ///< Coordinate of lane 0.
+  Value mask;         ///< Lanes within the range; null: all.
+  int64_t begin = -1; ///< If known at compile time: bounds of the segment
+  int64_t end = -1;   ///< that the block lies in.
 };
 
 using BlockBody = llvm::function_ref<SmallVector<Value>(Block16 &, ValueRange)>;
@@ -48,7 +49,8 @@ using BlockBody = llvm::function_ref<SmallVector<Value>(Block16 &, ValueRange)>;
 class FusedEmitter {
 public:
   FusedEmitter(FusedOp op, StringRef name, ModuleOp module)
-      : op(op), b(op.getLoc(), op.getContext()), function(beginKernel(b, module, name)),
+      : op(op), b(op.getLoc(), op.getContext()),
+        function(beginKernel(b, module, name)),
         yield(cast<YieldOp>(op.getBlock().back())) {}
   void emit();
 
@@ -66,13 +68,18 @@ private:
   Value getBase(unsigned operand);
   void store(unsigned output, Value value, Block16 *block);
   void prepare(Value value);
-  void prepareOutput(unsigned output) { getBase(op.getInputs().size() + output); }
+  void prepareOutput(unsigned output) {
+    getBase(op.getInputs().size() + output);
+  }
 
   // Loops.
-  SmallVector<Value> forVectors(int64_t extent, ValueRange init, BlockBody body);
-  SmallVector<Value> forVectors(Value begin, Value end, ValueRange init, BlockBody body);
-  SmallVector<Value> forVectorsUpTo(Value begin, Value end, int64_t segmentBegin, int64_t segmentEnd, ValueRange init,
-                                    BlockBody body);
+  SmallVector<Value> forVectors(int64_t extent, ValueRange init,
+                                BlockBody body);
+  SmallVector<Value> forVectors(Value begin, Value end, ValueRange init,
+                                BlockBody body);
+  SmallVector<Value> forVectorsUpTo(Value begin, Value end,
+                                    int64_t segmentBegin, int64_t segmentEnd,
+                                    ValueRange init, BlockBody body);
   SmallVector<Value> vectorLoop(ValueRange init, BlockBody body);
   void forAxes(int64_t axis, int64_t end, llvm::function_ref<void()> body);
   void emitRow();
@@ -110,13 +117,15 @@ bool FusedEmitter::varies(Value value) {
   bool result;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     AccessAttr access = op.getInputAccessAt(argument.getArgNumber());
-    result = access.getStrides()[vectorAxis] != 0 || hasGuardOn(access, vectorAxis);
+    result =
+        access.getStrides()[vectorAxis] != 0 || hasGuardOn(access, vectorAxis);
   } else if (auto index = value.getDefiningOp<IndexOp>()) {
     result = index.getExpression().getStrides()[vectorAxis] != 0;
   } else if (value.getDefiningOp<ReduceOp>()) {
     result = isColumn();
   } else {
-    result = llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) { return varies(operand); });
+    result = llvm::any_of(value.getDefiningOp()->getOperands(),
+                          [&](Value operand) { return varies(operand); });
   }
   return variesCache[value] = result;
 }
@@ -149,9 +158,10 @@ Value FusedEmitter::getBase(unsigned operand) {
   if (base)
     return base;
   unsigned inputs = op.getInputs().size();
-  AccessAttr access =
-      operand < inputs ? op.getInputAccessAt(operand) : op.getOutputAccessAt(operand - inputs);
-  Value memref = operand < inputs ? op.getInputs()[operand] : op.getOutputs()[operand - inputs];
+  AccessAttr access = operand < inputs ? op.getInputAccessAt(operand)
+                                       : op.getOutputAccessAt(operand - inputs);
+  Value memref = operand < inputs ? op.getInputs()[operand]
+                                  : op.getOutputs()[operand - inputs];
   // A positive offset is in the address that the call passes.
   Value index = b.i64(std::min<int64_t>(access.getOffset(), 0));
   for (auto [axis, stride] : llvm::enumerate(access.getStrides())) {
@@ -161,8 +171,10 @@ Value FusedEmitter::getBase(unsigned operand) {
     for (size_t i = 0; i < access.getGuards().size(); i += 3) {
       if (access.getGuards()[i] != int64_t(axis))
         continue;
-      coordinate = arith::MaxSIOp::create(b, coordinate, b.i64(access.getGuards()[i + 1]));
-      coordinate = arith::MinSIOp::create(b, coordinate, b.i64(access.getGuards()[i + 2] - 1));
+      coordinate = arith::MaxSIOp::create(b, coordinate,
+                                          b.i64(access.getGuards()[i + 1]));
+      coordinate = arith::MinSIOp::create(b, coordinate,
+                                          b.i64(access.getGuards()[i + 2] - 1));
     }
     Value step = arith::MulIOp::create(b, coordinate, b.i64(stride));
     index = arith::AddIOp::create(b, index, step);
@@ -174,7 +186,8 @@ Value FusedEmitter::getBase(unsigned operand) {
 
 /// The lanes where the guards on the vector axis hold; null: all that the block
 /// has. `never`: none.
-Value FusedEmitter::getGuardMask(AccessAttr access, Block16 &block, bool &never) {
+Value FusedEmitter::getGuardMask(AccessAttr access, Block16 &block,
+                                 bool &never) {
   Value mask = block.mask;
   never = false;
   for (size_t i = 0; i < access.getGuards().size(); i += 3) {
@@ -188,10 +201,13 @@ Value FusedEmitter::getGuardMask(AccessAttr access, Block16 &block, bool &never)
       return {};
     }
     VectorType type = b.vectorOf(b.getI64Type());
-    Value index = arith::AddIOp::create(b, b.broadcast(block.position), b.lanes(b.getI64Type()));
+    Value index = arith::AddIOp::create(b, b.broadcast(block.position),
+                                        b.lanes(b.getI64Type()));
     for (Value within :
-         {Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, index, b.integer(type, low))),
-          Value(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, b.integer(type, high)))})
+         {Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, index,
+                                      b.integer(type, low))),
+          Value(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index,
+                                      b.integer(type, high)))})
       mask = mask ? Value(arith::AndIOp::create(b, mask, within)) : within;
   }
   return mask;
@@ -199,7 +215,8 @@ Value FusedEmitter::getGuardMask(AccessAttr access, Block16 &block, bool &never)
 
 Value FusedEmitter::load(unsigned input, Block16 *block) {
   AccessAttr access = op.getInputAccessAt(input);
-  Type element = cast<MemRefType>(op.getInputs()[input].getType()).getElementType();
+  Type element =
+      cast<MemRefType>(op.getInputs()[input].getType()).getElementType();
   Value base = getBase(input);
   int64_t stride = access.getStrides()[vectorAxis];
   if (!block)
@@ -218,7 +235,8 @@ Value FusedEmitter::load(unsigned input, Block16 *block) {
 
 void FusedEmitter::store(unsigned output, Value value, Block16 *block) {
   AccessAttr access = op.getOutputAccessAt(output);
-  Type element = cast<MemRefType>(op.getOutputs()[output].getType()).getElementType();
+  Type element =
+      cast<MemRefType>(op.getOutputs()[output].getType()).getElementType();
   Value base = getBase(op.getInputs().size() + output);
   // A column reduction that accumulates began with what was there.
   bool adds = op.getAccumulate()[output] && !isColumn();
@@ -234,7 +252,8 @@ void FusedEmitter::store(unsigned output, Value value, Block16 *block) {
   Value step = arith::MulIOp::create(b, block->position, b.i64(stride));
   Value pointer = b.offset(base, element, step);
   if (adds)
-    value = arith::AddFOp::create(b, b.loadVector(element, pointer, stride, block->mask), value);
+    value = arith::AddFOp::create(
+        b, b.loadVector(element, pointer, stride, block->mask), value);
   b.storeVector(element, value, pointer, stride, block->mask);
 }
 
@@ -254,11 +273,14 @@ Value FusedEmitter::evaluate(Value value, Block16 *block) {
     for (auto [axis, stride] : llvm::enumerate(expression.getStrides())) {
       if (stride == 0)
         continue;
-      Value coordinate = int64_t(axis) == vectorAxis ? block->position : coordinates[axis];
-      result = arith::AddIOp::create(b, result, arith::MulIOp::create(b, coordinate, b.i64(stride)));
+      Value coordinate =
+          int64_t(axis) == vectorAxis ? block->position : coordinates[axis];
+      result = arith::AddIOp::create(
+          b, result, arith::MulIOp::create(b, coordinate, b.i64(stride)));
     }
     if (block) {
-      Value step = b.integer(b.vectorOf(b.getI64Type()), expression.getStrides()[vectorAxis]);
+      Value step = b.integer(b.vectorOf(b.getI64Type()),
+                             expression.getStrides()[vectorAxis]);
       Value lanes = arith::MulIOp::create(b, b.lanes(b.getI64Type()), step);
       result = arith::AddIOp::create(b, b.broadcast(result), lanes);
     }
@@ -302,20 +324,25 @@ void FusedEmitter::prepare(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// Whole vectors, then one with a mask. The range is not known.
-SmallVector<Value> FusedEmitter::forVectors(Value begin, Value end, ValueRange init, BlockBody body) {
+SmallVector<Value> FusedEmitter::forVectors(Value begin, Value end,
+                                            ValueRange init, BlockBody body) {
   Value width = b.i64(kLanes);
   Value extent = arith::SubIOp::create(b, end, begin);
   Value vectors = arith::DivUIOp::create(b, extent, width);
-  Value middle = arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
+  Value middle =
+      arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
   SmallVector<Value> sums = forVectorsUpTo(begin, middle, -1, -1, init, body);
   Value rest = arith::SubIOp::create(b, end, middle);
-  Value hasRest = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
-  auto branch = scf::IfOp::create(b, ValueRange(sums).getTypes(), hasRest, /*withElseRegion=*/!sums.empty());
+  Value hasRest =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
+  auto branch = scf::IfOp::create(b, ValueRange(sums).getTypes(), hasRest,
+                                  /*withElseRegion=*/!sums.empty());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Block16 block;
   block.position = middle;
-  block.mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.lanes(b.getI64Type()), b.broadcast(rest));
+  block.mask = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, b.lanes(b.getI64Type()), b.broadcast(rest));
   SmallVector<Value> masked = body(block, sums);
   if (sums.empty())
     return {};
@@ -325,8 +352,11 @@ SmallVector<Value> FusedEmitter::forVectors(Value begin, Value end, ValueRange i
   return SmallVector<Value>(branch.getResults());
 }
 
-SmallVector<Value> FusedEmitter::forVectorsUpTo(Value begin, Value end, int64_t segmentBegin, int64_t segmentEnd,
-                                                ValueRange init, BlockBody body) {
+SmallVector<Value> FusedEmitter::forVectorsUpTo(Value begin, Value end,
+                                                int64_t segmentBegin,
+                                                int64_t segmentEnd,
+                                                ValueRange init,
+                                                BlockBody body) {
   auto loop = scf::ForOp::create(b, begin, end, b.i64(kLanes), init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -340,15 +370,17 @@ SmallVector<Value> FusedEmitter::forVectorsUpTo(Value begin, Value end, int64_t 
   return SmallVector<Value>(loop.getResults());
 }
 
-/// [0, extent), cut where guards begin and end so that within each segment they hold or
-/// do not.
-SmallVector<Value> FusedEmitter::forVectors(int64_t extent, ValueRange init, BlockBody body) {
+/// [0, extent), cut where guards begin and end so that within each segment they
+/// hold or do not.
+SmallVector<Value> FusedEmitter::forVectors(int64_t extent, ValueRange init,
+                                            BlockBody body) {
   SmallVector<int64_t> bounds{0, extent};
   for (Attribute attr : op.getInputAccess()) {
     ArrayRef<int64_t> guards = cast<AccessAttr>(attr).getGuards();
     for (size_t i = 0; i < guards.size(); i += 3)
       for (int64_t bound : {guards[i + 1], guards[i + 2]})
-        if (guards[i] == vectorAxis && bound % kLanes == 0 && bound > 0 && bound < extent)
+        if (guards[i] == vectorAxis && bound % kLanes == 0 && bound > 0 &&
+            bound < extent)
           bounds.push_back(bound);
   }
   llvm::sort(bounds);
@@ -356,9 +388,11 @@ SmallVector<Value> FusedEmitter::forVectors(int64_t extent, ValueRange init, Blo
 
   SmallVector<Value> sums(init);
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-    int64_t begin = bounds[i], end = bounds[i + 1], middle = begin + (end - begin) / kLanes * kLanes;
+    int64_t begin = bounds[i], end = bounds[i + 1],
+            middle = begin + (end - begin) / kLanes * kLanes;
     if (middle - begin > kLanes)
-      sums = forVectorsUpTo(b.i64(begin), b.i64(middle), begin, end, sums, body);
+      sums =
+          forVectorsUpTo(b.i64(begin), b.i64(middle), begin, end, sums, body);
     else if (middle > begin) {
       Block16 block;
       block.position = b.i64(begin);
@@ -374,7 +408,9 @@ SmallVector<Value> FusedEmitter::forVectors(int64_t extent, ValueRange init, Blo
     block.end = end;
     SmallVector<bool> lanes(kLanes, false);
     std::fill_n(lanes.begin(), end - middle, true);
-    block.mask = arith::ConstantOp::create(b, DenseElementsAttr::get(b.vectorOf(b.getI1Type()), ArrayRef<bool>(lanes)));
+    block.mask = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(b.vectorOf(b.getI1Type()),
+                                  ArrayRef<bool>(lanes)));
     sums = body(block, sums);
   }
   return sums;
@@ -383,12 +419,14 @@ SmallVector<Value> FusedEmitter::forVectors(int64_t extent, ValueRange init, Blo
 /// The whole vector axis of a row or elementwise kernel.
 SmallVector<Value> FusedEmitter::vectorLoop(ValueRange init, BlockBody body) {
   if (vectorAxis == 0)
-    return forVectors(function.getArgument(1), function.getArgument(2), init, body);
+    return forVectors(function.getArgument(1), function.getArgument(2), init,
+                      body);
   return forVectors(op.getDomain()[vectorAxis], init, body);
 }
 
 /// Loops over axes [axis, end), the first over what the call asks for.
-void FusedEmitter::forAxes(int64_t axis, int64_t end, llvm::function_ref<void()> body) {
+void FusedEmitter::forAxes(int64_t axis, int64_t end,
+                           llvm::function_ref<void()> body) {
   if (axis == end)
     return body();
   if (axis > 0 && op.getDomain()[axis] == 1) {
@@ -396,7 +434,8 @@ void FusedEmitter::forAxes(int64_t axis, int64_t end, llvm::function_ref<void()>
     return forAxes(axis + 1, end, body);
   }
   Value begin = axis == 0 ? Value(function.getArgument(1)) : b.i64(0);
-  Value extent = axis == 0 ? Value(function.getArgument(2)) : b.i64(op.getDomain()[axis]);
+  Value extent =
+      axis == 0 ? Value(function.getArgument(2)) : b.i64(op.getDomain()[axis]);
   auto loop = scf::ForOp::create(b, begin, extent, b.i64(1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -416,11 +455,14 @@ Value FusedEmitter::join(ReduceOp reduce, Value accumulators) {
       low.push_back(lane);
       high.push_back(lane + width);
     }
-    Value left = LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, low);
-    Value right = LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, high);
+    Value left =
+        LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, low);
+    Value right =
+        LLVM::ShuffleVectorOp::create(b, accumulators, accumulators, high);
     accumulators = combine(b, reduce, left, right);
   }
-  return LLVM::ExtractElementOp::create(b, accumulators, b.integer(b.getI32Type(), 0));
+  return LLVM::ExtractElementOp::create(b, accumulators,
+                                        b.integer(b.getI32Type(), 0));
 }
 
 /// One pass over the row for the reductions of one level.
@@ -434,16 +476,18 @@ void FusedEmitter::emitReductions(int64_t level) {
     init.push_back(getIdentity(b, reduce, b.vectorOf(reduce.getType())));
     prepare(reduce.getOperand());
   }
-  SmallVector<Value> sums = vectorLoop(init, [&](Block16 &block, ValueRange old) {
-    SmallVector<Value> next;
-    for (auto [reduce, before] : llvm::zip_equal(reduces, old)) {
-      Value after = combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
-      if (block.mask)
-        after = arith::SelectOp::create(b, block.mask, after, before);
-      next.push_back(after);
-    }
-    return next;
-  });
+  SmallVector<Value> sums =
+      vectorLoop(init, [&](Block16 &block, ValueRange old) {
+        SmallVector<Value> next;
+        for (auto [reduce, before] : llvm::zip_equal(reduces, old)) {
+          Value after =
+              combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
+          if (block.mask)
+            after = arith::SelectOp::create(b, block.mask, after, before);
+          next.push_back(after);
+        }
+        return next;
+      });
   for (auto [reduce, sum] : llvm::zip_equal(reduces, sums))
     outer.values[reduce.getResult()] = join(reduce, sum);
 }
@@ -453,7 +497,8 @@ void FusedEmitter::emitReductions(int64_t level) {
 void FusedEmitter::emitOutputs() {
   SmallVector<unsigned> perPoint, perRow;
   for (unsigned output = 0; output < op.getOutputs().size(); ++output) {
-    bool isRow = op.getKind() == FusedKind::Row && op.getOutputAccessAt(output).getStrides().back() == 0;
+    bool isRow = op.getKind() == FusedKind::Row &&
+                 op.getOutputAccessAt(output).getStrides().back() == 0;
     (isRow ? perRow : perPoint).push_back(output);
   }
   for (unsigned output : perPoint) {
@@ -510,7 +555,8 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
           continue;
         int64_t stride = op.getOutputAccessAt(output).getStrides()[vectorAxis];
         Value step = arith::MulIOp::create(b, block.position, b.i64(stride));
-        Value pointer = b.offset(getBase(op.getInputs().size() + output), b.getF32Type(), step);
+        Value pointer = b.offset(getBase(op.getInputs().size() + output),
+                                 b.getF32Type(), step);
         start = b.loadVector(b.getF32Type(), pointer, stride, block.mask);
       }
       b.storeVector(reduce.getType(), start, getSlot(reduce, block), 1, {});
@@ -518,7 +564,8 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
     return SmallVector<Value>();
   });
 
-  auto rows = scf::ForOp::create(b, b.i64(0), b.i64(op.getDomain()[reduced]), b.i64(1));
+  auto rows =
+      scf::ForOp::create(b, b.i64(0), b.i64(op.getDomain()[reduced]), b.i64(1));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rows.getBody());
@@ -530,7 +577,8 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
       for (ReduceOp reduce : reduces) {
         Value slot = getSlot(reduce, block);
         Value before = b.loadVector(reduce.getType(), slot, 1, {});
-        Value after = combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
+        Value after =
+            combine(b, reduce, before, evaluate(reduce.getOperand(), &block));
         b.storeVector(reduce.getType(), after, slot, 1, {});
       }
       return SmallVector<Value>();
@@ -545,7 +593,8 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
   }
   forVectors(begin, end, {}, [&](Block16 &block, ValueRange) {
     for (ReduceOp reduce : reduces)
-      block.values[reduce.getResult()] = b.loadVector(reduce.getType(), getSlot(reduce, block), 1, {});
+      block.values[reduce.getResult()] =
+          b.loadVector(reduce.getType(), getSlot(reduce, block), 1, {});
     for (unsigned output = 0; output < op.getOutputs().size(); ++output)
       store(output, evaluate(yield.getValues()[output], &block), &block);
     return SmallVector<Value>();
@@ -554,11 +603,13 @@ void FusedEmitter::emitStrip(Value begin, Value end) {
 
 void FusedEmitter::emitColumns() {
   for (ReduceOp reduce : op.getBlock().getOps<ReduceOp>())
-    accumulators[reduce] = LLVM::AllocaOp::create(b, pointers.front().getType(), b.getStorageType(reduce.getType()),
-                                                  b.i64(kStrip), /*alignment=*/64);
+    accumulators[reduce] = LLVM::AllocaOp::create(
+        b, pointers.front().getType(), b.getStorageType(reduce.getType()),
+        b.i64(kStrip), /*alignment=*/64);
   forAxes(0, vectorAxis, [&] {
     Value begin = vectorAxis == 0 ? Value(function.getArgument(1)) : b.i64(0);
-    Value end = vectorAxis == 0 ? Value(function.getArgument(2)) : b.i64(op.getDomain()[vectorAxis]);
+    Value end = vectorAxis == 0 ? Value(function.getArgument(2))
+                                : b.i64(op.getDomain()[vectorAxis]);
     auto strips = scf::ForOp::create(b, begin, end, b.i64(kStrip));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(strips.getBody());
@@ -581,4 +632,6 @@ void FusedEmitter::emit() {
   endKernel(b);
 }
 
-void host::emitFused(FusedOp op, StringRef name, ModuleOp module) { FusedEmitter(op, name, module).emit(); }
+void host::emitFused(FusedOp op, StringRef name, ModuleOp module) {
+  FusedEmitter(op, name, module).emit();
+}

@@ -15,18 +15,23 @@ using namespace rondo;
 using namespace rondo::host;
 using namespace rondo::kern;
 
-static Type getElement(Value memref) { return cast<MemRefType>(memref.getType()).getElementType(); }
+static Type getElement(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType();
+}
 
 /// The index at `pointer`, counted from the front, and whether it is in range.
-std::pair<Value, Value> host::loadIndex(CodeBuilder &b, Type element, Value pointer, int64_t extent) {
+std::pair<Value, Value> host::loadIndex(CodeBuilder &b, Type element,
+                                        Value pointer, int64_t extent) {
   Value index = b.loadScalar(element, pointer);
   if (!element.isInteger(64))
     index = arith::ExtSIOp::create(b, b.getI64Type(), index);
-  Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, b.i64(0));
+  Value isNegative =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, b.i64(0));
   Value fromEnd = arith::AddIOp::create(b, index, b.i64(extent));
   index = arith::SelectOp::create(b, isNegative, fromEnd, index);
   // A negative one is a large unsigned one.
-  Value isValid = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, b.i64(extent));
+  Value isValid =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index, b.i64(extent));
   return {index, isValid};
 }
 
@@ -40,26 +45,33 @@ static Value addStatus(CodeBuilder &b, Value status, Value isValid) {
 void host::emitGather(GatherOp op, StringRef name, ModuleOp module) {
   CodeBuilder b(op.getLoc(), op.getContext());
   func::FuncOp function = beginKernel(b, module, name);
-  Value source = getPointer(b, function, 0), indices = getPointer(b, function, 1), target = getPointer(b, function, 2);
-  Type element = getElement(op.getSource()), indexElement = getElement(op.getIndices());
+  Value source = getPointer(b, function, 0),
+        indices = getPointer(b, function, 1),
+        target = getPointer(b, function, 2);
+  Type element = getElement(op.getSource()),
+       indexElement = getElement(op.getIndices());
   int64_t tuple = op.getExtents().size(), inner = op.getInner(), table = 1;
   for (int64_t extent : op.getExtents())
     table *= extent;
 
   Value zero = b.integer(b.getI32Type(), 0);
-  auto rows = scf::ForOp::create(b, function.getArgument(1), function.getArgument(2), b.i64(1), ValueRange{zero});
+  auto rows =
+      scf::ForOp::create(b, function.getArgument(1), function.getArgument(2),
+                         b.i64(1), ValueRange{zero});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rows.getBody());
     Value row = rows.getInductionVar();
     Value count = b.i64(op.getCount());
     Value outer = arith::DivUIOp::create(b, row, count);
-    Value number = op.getBatched() ? row : Value(arith::RemUIOp::create(b, row, count));
+    Value number =
+        op.getBatched() ? row : Value(arith::RemUIOp::create(b, row, count));
     Value first = arith::MulIOp::create(b, number, b.i64(tuple));
     Value at = b.i64(0), isValid = b.integer(b.getI1Type(), 1);
     for (auto [part, extent] : llvm::enumerate(op.getExtents())) {
       Value position = arith::AddIOp::create(b, first, b.i64(part));
-      auto [index, isInRange] = loadIndex(b, indexElement, b.offset(indices, indexElement, position), extent);
+      auto [index, isInRange] = loadIndex(
+          b, indexElement, b.offset(indices, indexElement, position), extent);
       isValid = arith::AndIOp::create(b, isValid, isInRange);
       at = arith::MulIOp::create(b, at, b.i64(extent));
       at = arith::AddIOp::create(b, at, index);
@@ -69,13 +81,16 @@ void host::emitGather(GatherOp op, StringRef name, ModuleOp module) {
       OpBuilder::InsertionGuard inBranch(b);
       b.setInsertionPointToStart(branch.thenBlock());
       Value base = arith::MulIOp::create(b, outer, b.i64(table));
-      Value from = arith::MulIOp::create(b, arith::AddIOp::create(b, base, at), b.i64(inner));
+      Value from = arith::MulIOp::create(b, arith::AddIOp::create(b, base, at),
+                                         b.i64(inner));
       Value to = arith::MulIOp::create(b, row, b.i64(inner));
       Value bytes = b.i64(inner * getElementBytes(element));
-      LLVM::MemcpyOp::create(b, b.offset(target, element, to), b.offset(source, element, from), bytes,
+      LLVM::MemcpyOp::create(b, b.offset(target, element, to),
+                             b.offset(source, element, from), bytes,
                              /*isVolatile=*/false);
     }
-    scf::YieldOp::create(b, ValueRange{addStatus(b, rows.getRegionIterArg(0), isValid)});
+    scf::YieldOp::create(
+        b, ValueRange{addStatus(b, rows.getRegionIterArg(0), isValid)});
   }
   func::ReturnOp::create(b, ValueRange{rows.getResult(0)});
 }
@@ -85,30 +100,40 @@ void host::emitGather(GatherOp op, StringRef name, ModuleOp module) {
 void host::emitScatterAdd(ScatterAddOp op, StringRef name, ModuleOp module) {
   CodeBuilder b(op.getLoc(), op.getContext());
   func::FuncOp function = beginKernel(b, module, name);
-  Value updates = getPointer(b, function, 0), indices = getPointer(b, function, 1), target = getPointer(b, function, 2);
-  Type element = getElement(op.getUpdates()), indexElement = getElement(op.getIndices());
+  Value updates = getPointer(b, function, 0),
+        indices = getPointer(b, function, 1),
+        target = getPointer(b, function, 2);
+  Type element = getElement(op.getUpdates()),
+       indexElement = getElement(op.getIndices());
   Type sumType = getElement(op.getTarget());
   Value begin = function.getArgument(1), end = function.getArgument(2);
   Value width = b.i64(kLanes);
-  Value vectors = arith::DivUIOp::create(b, arith::SubIOp::create(b, end, begin), width);
-  Value middle = arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
+  Value vectors =
+      arith::DivUIOp::create(b, arith::SubIOp::create(b, end, begin), width);
+  Value middle =
+      arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
   Value rest = arith::SubIOp::create(b, end, middle);
-  Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.lanes(b.getI64Type()), b.broadcast(rest));
-  Value hasRest = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
+  Value mask = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, b.lanes(b.getI64Type()), b.broadcast(rest));
+  Value hasRest =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
 
   auto addBlock = [&](Value from, Value to, Value column, Value lanes) {
-    Value update = b.loadVector(element, b.offset(from, element, column), 1, lanes);
+    Value update =
+        b.loadVector(element, b.offset(from, element, column), 1, lanes);
     Type type = b.vectorOf(sumType);
     if (update.getType() != type)
       update = arith::ExtFOp::create(b, type, update);
     Value pointer = b.offset(to, sumType, column);
-    Value sum = arith::AddFOp::create(b, b.loadVector(sumType, pointer, 1, lanes), update);
+    Value sum = arith::AddFOp::create(
+        b, b.loadVector(sumType, pointer, 1, lanes), update);
     b.storeVector(sumType, sum, pointer, 1, lanes);
   };
 
   Value zero = b.integer(b.getI32Type(), 0);
   Value rowCount = b.i64(op.getOuter() * op.getCount());
-  auto rows = scf::ForOp::create(b, b.i64(0), rowCount, b.i64(1), ValueRange{zero});
+  auto rows =
+      scf::ForOp::create(b, b.i64(0), rowCount, b.i64(1), ValueRange{zero});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(rows.getBody());
@@ -116,15 +141,20 @@ void host::emitScatterAdd(ScatterAddOp op, StringRef name, ModuleOp module) {
     Value count = b.i64(op.getCount());
     Value outer = arith::DivUIOp::create(b, row, count);
     Value number = arith::RemUIOp::create(b, row, count);
-    auto [index, isValid] = loadIndex(b, indexElement, b.offset(indices, indexElement, number), op.getExtent());
+    auto [index, isValid] =
+        loadIndex(b, indexElement, b.offset(indices, indexElement, number),
+                  op.getExtent());
     auto branch = scf::IfOp::create(b, isValid, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard inBranch(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      Value from = b.offset(updates, element, arith::MulIOp::create(b, row, b.i64(op.getInner())));
+      Value from =
+          b.offset(updates, element,
+                   arith::MulIOp::create(b, row, b.i64(op.getInner())));
       Value base = arith::MulIOp::create(b, outer, b.i64(op.getExtent()));
       Value at = arith::AddIOp::create(b, base, index);
-      Value to = b.offset(target, sumType, arith::MulIOp::create(b, at, b.i64(op.getInner())));
+      Value to = b.offset(target, sumType,
+                          arith::MulIOp::create(b, at, b.i64(op.getInner())));
       auto columns = scf::ForOp::create(b, begin, middle, width);
       {
         OpBuilder::InsertionGuard inLoop(b);
@@ -135,15 +165,18 @@ void host::emitScatterAdd(ScatterAddOp op, StringRef name, ModuleOp module) {
       b.setInsertionPointToStart(last.thenBlock());
       addBlock(from, to, middle, mask);
     }
-    scf::YieldOp::create(b, ValueRange{addStatus(b, rows.getRegionIterArg(0), isValid)});
+    scf::YieldOp::create(
+        b, ValueRange{addStatus(b, rows.getRegionIterArg(0), isValid)});
   }
   func::ReturnOp::create(b, ValueRange{rows.getResult(0)});
 }
 
-void host::emitTable(CodeBuilder &b, ConstantOp op, StringRef name, ModuleOp module, unsigned addressSpace) {
+void host::emitTable(CodeBuilder &b, ConstantOp op, StringRef name,
+                     ModuleOp module, unsigned addressSpace) {
   Type element = getElement(op.getTarget());
   auto elements = cast<DenseElementsAttr>(op.getValue());
-  // Bytes in memory's form; a splat or an i1 is packed otherwise in the attribute.
+  // Bytes in memory's form; a splat or an i1 is packed otherwise in the
+  // attribute.
   int64_t width = getElementBytes(element);
   std::string bytes;
   auto append = [&](const APInt &value) {
@@ -161,7 +194,8 @@ void host::emitTable(CodeBuilder &b, ConstantOp op, StringRef name, ModuleOp mod
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size());
-  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, b.getStringAttr(bytes),
+  LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                         name, b.getStringAttr(bytes),
                          /*alignment=*/kAlignment, addressSpace);
 }
 
@@ -172,6 +206,8 @@ void host::emitConstant(ConstantOp op, StringRef name, ModuleOp module) {
   func::FuncOp function = beginKernel(b, module, name);
   Value target = getPointer(b, function, 0);
   Value source = LLVM::AddressOfOp::create(b, target.getType(), table);
-  LLVM::MemcpyOp::create(b, target, source, b.i64(kern::getBytes(op.getTarget())), /*isVolatile=*/false);
+  LLVM::MemcpyOp::create(b, target, source,
+                         b.i64(kern::getBytes(op.getTarget())),
+                         /*isVolatile=*/false);
   endKernel(b);
 }

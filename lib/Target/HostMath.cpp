@@ -21,7 +21,9 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::host;
 
-Value CodeBuilder::fma(Value a, Value b, Value c) { return math::FmaOp::create(*this, a, b, c); }
+Value CodeBuilder::fma(Value a, Value b, Value c) {
+  return math::FmaOp::create(*this, a, b, c);
+}
 
 Value CodeBuilder::polynomial(Value x, ArrayRef<float> coefficients) {
   Value sum = number(x.getType(), coefficients.front());
@@ -46,19 +48,24 @@ Value CodeBuilder::exp(Value x) {
     return arith::CmpFOp::create(*this, predicate, x, number(type, bound));
   };
   Value high = number(type, 89), low = number(type, -104);
-  Value bounded = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OGT, 89), high, x);
-  bounded = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OLT, -104), low, bounded);
+  Value bounded = arith::SelectOp::create(
+      *this, is(arith::CmpFPredicate::OGT, 89), high, x);
+  bounded = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OLT, -104),
+                                    low, bounded);
   // A NaN has no integer part; it comes back through r.
   Value isNan = is(arith::CmpFPredicate::UNO, 0);
-  Value finite = arith::SelectOp::create(*this, isNan, number(type, 0), bounded);
+  Value finite =
+      arith::SelectOp::create(*this, isNan, number(type, 0), bounded);
 
-  Value scaled = arith::MulFOp::create(*this, finite, number(type, 1.44269504088896341));
+  Value scaled =
+      arith::MulFOp::create(*this, finite, number(type, 1.44269504088896341));
   Value n = math::RoundEvenOp::create(*this, scaled);
   Value minusN = arith::NegFOp::create(*this, n);
   Value r = fma(minusN, number(type, 0.693359375), bounded);
   r = fma(minusN, number(type, -2.12194440e-4), r);
-  Value tail = polynomial(r, {1.979031804e-04f, 1.394468942e-03f, 8.333497681e-03f, 4.166629538e-02f, 1.666666567e-01f,
-                              5.0e-01f});
+  Value tail =
+      polynomial(r, {1.979031804e-04f, 1.394468942e-03f, 8.333497681e-03f,
+                     4.166629538e-02f, 1.666666567e-01f, 5.0e-01f});
   Value square = arith::MulFOp::create(*this, r, r);
   Value rest = fma(square, tail, r);
   Value power = arith::AddFOp::create(*this, rest, number(type, 1));
@@ -66,8 +73,10 @@ Value CodeBuilder::exp(Value x) {
   Value exponent = arith::FPToSIOp::create(*this, intType, n);
   Value half = arith::ShRSIOp::create(*this, exponent, integer(intType, 1));
   Value otherHalf = arith::SubIOp::create(*this, exponent, half);
-  Value result = arith::MulFOp::create(*this, power, buildPowerOfTwo(*this, half, type));
-  return arith::MulFOp::create(*this, result, buildPowerOfTwo(*this, otherHalf, type));
+  Value result =
+      arith::MulFOp::create(*this, power, buildPowerOfTwo(*this, half, type));
+  return arith::MulFOp::create(*this, result,
+                               buildPowerOfTwo(*this, otherHalf, type));
 }
 
 /// log x = e ln 2 + log(1 + f) with sqrt(1/2) <= 1 + f < sqrt 2.
@@ -81,14 +90,17 @@ Value CodeBuilder::log(Value x) {
   Value isSmall = is(arith::CmpFPredicate::OLT, 0x1p-126);
   Value scaled = arith::MulFOp::create(*this, x, number(type, 0x1p23));
   Value normal = arith::SelectOp::create(*this, isSmall, scaled, x);
-  Value correction = arith::SelectOp::create(*this, isSmall, number(type, -23), number(type, 0));
+  Value correction = arith::SelectOp::create(*this, isSmall, number(type, -23),
+                                             number(type, 0));
 
   Value bits = arith::BitcastOp::create(*this, intType, normal);
   constexpr int64_t kRootHalf = 0x3f3504f3; // the bits of sqrt(1/2)
-  Value shifted = arith::SubIOp::create(*this, bits, integer(intType, kRootHalf));
+  Value shifted =
+      arith::SubIOp::create(*this, bits, integer(intType, kRootHalf));
   Value exponent = arith::ShRSIOp::create(*this, shifted, integer(intType, 23));
-  Value mantissaBits =
-      arith::SubIOp::create(*this, bits, arith::ShLIOp::create(*this, exponent, integer(intType, 23)));
+  Value mantissaBits = arith::SubIOp::create(
+      *this, bits,
+      arith::ShLIOp::create(*this, exponent, integer(intType, 23)));
   Value mantissa = arith::BitcastOp::create(*this, type, mantissaBits);
   Value e = arith::SIToFPOp::create(*this, type, exponent);
   e = arith::AddFOp::create(*this, e, correction);
@@ -96,20 +108,25 @@ Value CodeBuilder::log(Value x) {
 
   Value square = arith::MulFOp::create(*this, f, f);
   Value cube = arith::MulFOp::create(*this, square, f);
-  Value tail = polynomial(f, {6.748308241e-02f, -1.167787686e-01f, 1.188864559e-01f, -1.240527928e-01f,
-                              1.421945095e-01f, -1.666800827e-01f, 2.000212371e-01f, -2.500000894e-01f,
-                              3.333331347e-01f});
-  Value low = fma(e, number(type, -2.12194440e-4), arith::MulFOp::create(*this, cube, tail));
+  Value tail =
+      polynomial(f, {6.748308241e-02f, -1.167787686e-01f, 1.188864559e-01f,
+                     -1.240527928e-01f, 1.421945095e-01f, -1.666800827e-01f,
+                     2.000212371e-01f, -2.500000894e-01f, 3.333331347e-01f});
+  Value low = fma(e, number(type, -2.12194440e-4),
+                  arith::MulFOp::create(*this, cube, tail));
   low = fma(square, number(type, -0.5), low);
   Value sum = arith::AddFOp::create(*this, f, low);
   Value result = fma(e, number(type, 0.693359375), sum);
 
   double infinity = std::numeric_limits<double>::infinity();
   double nan = std::numeric_limits<double>::quiet_NaN();
-  result = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OEQ, infinity), x, result);
-  result = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OEQ, 0), number(type, -infinity), result);
+  result = arith::SelectOp::create(
+      *this, is(arith::CmpFPredicate::OEQ, infinity), x, result);
+  result = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OEQ, 0),
+                                   number(type, -infinity), result);
   // Negative or NaN.
-  return arith::SelectOp::create(*this, is(arith::CmpFPredicate::ULT, 0), number(type, nan), result);
+  return arith::SelectOp::create(*this, is(arith::CmpFPredicate::ULT, 0),
+                                 number(type, nan), result);
 }
 
 /// Near 0 an odd polynomial, else 1 - 2 / (e^2|x| + 1) with x's sign.
@@ -117,17 +134,20 @@ Value CodeBuilder::tanh(Value x) {
   Type type = x.getType();
   Value magnitude = math::AbsFOp::create(*this, x);
   Value square = arith::MulFOp::create(*this, x, x);
-  Value tail = polynomial(square, {-5.708781537e-03f, 2.064234391e-02f, -5.374066532e-02f, 1.333145350e-01f,
+  Value tail = polynomial(square, {-5.708781537e-03f, 2.064234391e-02f,
+                                   -5.374066532e-02f, 1.333145350e-01f,
                                    -3.333328366e-01f});
   Value cube = arith::MulFOp::create(*this, square, x);
   Value near = fma(cube, tail, x);
 
   Value power = exp(arith::AddFOp::create(*this, magnitude, magnitude));
   Value one = number(type, 1);
-  Value quotient = arith::DivFOp::create(*this, number(type, 2), arith::AddFOp::create(*this, power, one));
+  Value quotient = arith::DivFOp::create(
+      *this, number(type, 2), arith::AddFOp::create(*this, power, one));
   Value far = arith::SubFOp::create(*this, one, quotient);
   far = math::CopySignOp::create(*this, far, x);
-  Value isNear = arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, magnitude, number(type, 0.625));
+  Value isNear = arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT,
+                                       magnitude, number(type, 0.625));
   return arith::SelectOp::create(*this, isNear, near, far);
 }
 
@@ -137,17 +157,24 @@ Value CodeBuilder::erf(Value x) {
   Type type = x.getType();
   Value magnitude = math::AbsFOp::create(*this, x);
   Value square = arith::MulFOp::create(*this, x, x);
-  Value tail = polynomial(square, {7.853857824e-05f, -8.010192541e-04f, 5.188327748e-03f, -2.685381100e-02f,
-                                   1.128358543e-01f, -3.761262596e-01f, 1.283791657e-01f});
+  Value tail =
+      polynomial(square, {7.853857824e-05f, -8.010192541e-04f, 5.188327748e-03f,
+                          -2.685381100e-02f, 1.128358543e-01f,
+                          -3.761262596e-01f, 1.283791657e-01f});
   Value near = fma(tail, x, x);
 
-  Value isBeyond = arith::CmpFOp::create(*this, arith::CmpFPredicate::OGT, magnitude, number(type, 4));
-  Value bounded = arith::SelectOp::create(*this, isBeyond, number(type, 4), magnitude);
-  Value logarithm = polynomial(bounded, {1.863800862e-04f, -2.947666915e-03f, 2.183809690e-02f, -1.031068191e-01f,
-                                         -6.381447315e-01f, -1.127089262e+00f, -3.415125830e-04f});
+  Value isBeyond = arith::CmpFOp::create(*this, arith::CmpFPredicate::OGT,
+                                         magnitude, number(type, 4));
+  Value bounded =
+      arith::SelectOp::create(*this, isBeyond, number(type, 4), magnitude);
+  Value logarithm = polynomial(bounded, {1.863800862e-04f, -2.947666915e-03f,
+                                         2.183809690e-02f, -1.031068191e-01f,
+                                         -6.381447315e-01f, -1.127089262e+00f,
+                                         -3.415125830e-04f});
   Value far = arith::SubFOp::create(*this, number(type, 1), exp(logarithm));
   far = math::CopySignOp::create(*this, far, x);
-  Value isNear = arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, magnitude, number(type, 1));
+  Value isNear = arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT,
+                                       magnitude, number(type, 1));
   return arith::SelectOp::create(*this, isNear, near, far);
 }
 
@@ -159,31 +186,39 @@ Value CodeBuilder::sinCos(Value x, int64_t quarter) {
   Type intType = shapeLike(getI32Type(), type);
   Value wide = arith::ExtFOp::create(*this, wideType, x);
   Value n = math::RoundEvenOp::create(
-      *this, arith::MulFOp::create(*this, wide, number(wideType, 0.63661977236758134308)));
+      *this, arith::MulFOp::create(*this, wide,
+                                   number(wideType, 0.63661977236758134308)));
   Value minusN = arith::NegFOp::create(*this, n);
   Value rest = fma(minusN, number(wideType, 0x1.921fb54442d18p+0), wide);
   rest = fma(minusN, number(wideType, 0x1.1a62633145c07p-54), rest);
   Value r = arith::TruncFOp::create(*this, type, rest);
   // n mod 4, in floating point because n may exceed an integer.
-  Value fourths = math::FloorOp::create(*this, arith::MulFOp::create(*this, n, number(wideType, 0.25)));
+  Value fourths = math::FloorOp::create(
+      *this, arith::MulFOp::create(*this, n, number(wideType, 0.25)));
   Value modulo = fma(fourths, number(wideType, -4), n);
   // Infinities and NaN have no quadrant; they come back through r.
-  Value isFinite = arith::CmpFOp::create(*this, arith::CmpFPredicate::ORD, modulo, modulo);
-  modulo = arith::SelectOp::create(*this, isFinite, modulo, number(wideType, 0));
+  Value isFinite =
+      arith::CmpFOp::create(*this, arith::CmpFPredicate::ORD, modulo, modulo);
+  modulo =
+      arith::SelectOp::create(*this, isFinite, modulo, number(wideType, 0));
   Value quadrant = arith::FPToSIOp::create(*this, intType, modulo);
   quadrant = arith::AddIOp::create(*this, quadrant, integer(intType, quarter));
 
   Value square = arith::MulFOp::create(*this, r, r);
-  Value sineTail = polynomial(square, {2.718118594e-06f, -1.983931143e-04f, 8.333329111e-03f, -1.666666716e-01f});
+  Value sineTail = polynomial(square, {2.718118594e-06f, -1.983931143e-04f,
+                                       8.333329111e-03f, -1.666666716e-01f});
   Value sine = fma(arith::MulFOp::create(*this, square, r), sineTail, r);
-  Value cosineTail = polynomial(square, {-2.720572638e-07f, 2.479945942e-05f, -1.388888340e-03f, 4.166666791e-02f});
+  Value cosineTail = polynomial(square, {-2.720572638e-07f, 2.479945942e-05f,
+                                         -1.388888340e-03f, 4.166666791e-02f});
   Value fourth = arith::MulFOp::create(*this, square, square);
   Value cosine = fma(square, number(type, -0.5), number(type, 1));
   cosine = fma(fourth, cosineTail, cosine);
 
   auto hasBit = [&](int64_t bit) -> Value {
-    Value masked = arith::AndIOp::create(*this, quadrant, integer(intType, bit));
-    return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, masked, integer(intType, 0));
+    Value masked =
+        arith::AndIOp::create(*this, quadrant, integer(intType, bit));
+    return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, masked,
+                                 integer(intType, 0));
   };
   Value value = arith::SelectOp::create(*this, hasBit(1), cosine, sine);
   Value negated = arith::NegFOp::create(*this, value);
@@ -199,7 +234,8 @@ Value CodeBuilder::callLibm(StringRef name, ValueRange arguments) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(module.getBody());
     SmallVector<Type> types(arguments.size(), element);
-    auto function = func::FuncOp::create(*this, symbol, getFunctionType(types, element));
+    auto function =
+        func::FuncOp::create(*this, symbol, getFunctionType(types, element));
     function.setPrivate();
   }
   if (!isa<VectorType>(type))
@@ -209,8 +245,10 @@ Value CodeBuilder::callLibm(StringRef name, ValueRange arguments) {
     Value position = integer(getI32Type(), lane);
     SmallVector<Value> scalars;
     for (Value argument : arguments)
-      scalars.push_back(LLVM::ExtractElementOp::create(*this, argument, position));
-    Value one = func::CallOp::create(*this, symbol, element, scalars).getResult(0);
+      scalars.push_back(
+          LLVM::ExtractElementOp::create(*this, argument, position));
+    Value one =
+        func::CallOp::create(*this, symbol, element, scalars).getResult(0);
     result = LLVM::InsertElementOp::create(*this, result, one, position);
   }
   return result;

@@ -44,7 +44,8 @@ static void emitKernel(Operation &op, StringRef symbol, ModuleOp module) {
     host::emitConstant(constant, symbol, module);
 }
 
-OwningOpRef<ModuleOp> target::emitHostKernels(Location loc, ArrayRef<FuncOp> functions) {
+OwningOpRef<ModuleOp> target::emitHostKernels(Location loc,
+                                              ArrayRef<FuncOp> functions) {
   OwningOpRef<ModuleOp> module = createKernelModule(loc);
   llvm::StringSet<> emitted;
   for (FuncOp function : functions)
@@ -63,40 +64,73 @@ OwningOpRef<ModuleOp> target::emitHostKernels(Location loc, ArrayRef<FuncOp> fun
 //===----------------------------------------------------------------------===//
 
 /// What the runtime asks the processor for: instructions, not tuning.
-static constexpr StringLiteral kFeatures[] = {
-    "sse3",    "ssse3",    "sse4.1",   "sse4.2",   "popcnt",     "avx",        "avx2",     "fma",
-    "f16c",    "bmi",      "bmi2",     "lzcnt",    "movbe",      "avx512f",    "avx512bw", "avx512cd",
-    "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512bitalg", "avx512vpopcntdq", "avx512bf16",
-    "avx512fp16", "avxvnni", "vaes", "vpclmulqdq", "gfni"};
+static constexpr StringLiteral kFeatures[] = {"sse3",
+                                              "ssse3",
+                                              "sse4.1",
+                                              "sse4.2",
+                                              "popcnt",
+                                              "avx",
+                                              "avx2",
+                                              "fma",
+                                              "f16c",
+                                              "bmi",
+                                              "bmi2",
+                                              "lzcnt",
+                                              "movbe",
+                                              "avx512f",
+                                              "avx512bw",
+                                              "avx512cd",
+                                              "avx512dq",
+                                              "avx512vl",
+                                              "avx512vbmi",
+                                              "avx512vbmi2",
+                                              "avx512vnni",
+                                              "avx512bitalg",
+                                              "avx512vpopcntdq",
+                                              "avx512bf16",
+                                              "avx512fp16",
+                                              "avxvnni",
+                                              "vaes",
+                                              "vpclmulqdq",
+                                              "gfni"};
 
-static FailureOr<std::unique_ptr<llvm::TargetMachine>> createTarget(Location loc, StringRef cpu, HostObject &object) {
+static FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTarget(Location loc, StringRef cpu, HostObject &object) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) {
-    emitError(loc) << "no code can be generated for " << triple.str() << ": " << error;
+    emitError(loc) << "no code can be generated for " << triple.str() << ": "
+                   << error;
     return failure();
   }
-  std::string name = cpu == "native" ? llvm::sys::getHostCPUName().str() : cpu.str();
+  std::string name =
+      cpu == "native" ? llvm::sys::getHostCPUName().str() : cpu.str();
   std::string features;
   // The name of a family says less than what the processor can do.
   if (cpu == "native")
     for (auto &[feature, has] : llvm::sys::getHostCPUFeatures())
-      features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") + feature.str();
-  std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(triple, name, ""));
+      features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") +
+                  feature.str();
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(triple, name, ""));
   if (!info || !info->isCPUStringValid(name)) {
     emitError(loc) << "unknown host processor '" << cpu
-                   << "'; use a name that clang knows as -mcpu, such as x86-64-v3, x86-64-v4 or native";
+                   << "'; use a name that clang knows as -mcpu, such as "
+                      "x86-64-v3, x86-64-v4 or native";
     return failure();
   }
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, name, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+      triple, name, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Default));
   std::string all = ("," + Twine(features) + ",").str();
-  for (const llvm::SubtargetFeatureKV &feature : machine->getMCSubtargetInfo()->getEnabledProcessorFeatures())
+  for (const llvm::SubtargetFeatureKV &feature :
+       machine->getMCSubtargetInfo()->getEnabledProcessorFeatures())
     if (llvm::is_contained(kFeatures, StringRef(feature.Key)))
       object.cpuFeatures.push_back(feature.Key);
   llvm::sort(object.cpuFeatures);
@@ -120,7 +154,8 @@ static FailureOr<std::string> findLinker(Location loc) {
   for (StringRef path : {"/usr/lib/llvm-22/bin/ld.lld"})
     if (llvm::sys::fs::can_execute(path))
       return path.str();
-  emitError(loc) << "host code cannot be linked: neither ld.lld-22 nor ld.lld is on PATH; install lld-22";
+  emitError(loc) << "host code cannot be linked: neither ld.lld-22 nor ld.lld "
+                    "is on PATH; install lld-22";
   return failure();
 }
 
@@ -139,9 +174,11 @@ static LogicalResult writeFile(Location loc, StringRef path, StringRef bytes) {
 }
 
 static FailureOr<std::string> readFile(Location loc, StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
   if (!buffer) {
-    emitError(loc) << "cannot read " << path << ": " << buffer.getError().message();
+    emitError(loc) << "cannot read " << path << ": "
+                   << buffer.getError().message();
     return failure();
   }
   return (*buffer)->getBuffer().str();
@@ -153,32 +190,50 @@ static FailureOr<std::string> link(Location loc, StringRef object) {
   if (failed(linker))
     return failure();
   SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("rondo", folder)) {
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("rondo", folder)) {
     emitError(loc) << "cannot create a temporary folder: " << error.message();
     return failure();
   }
-  llvm::scope_exit cleanUp([&] { (void)llvm::sys::fs::remove_directories(folder); });
+  llvm::scope_exit cleanUp(
+      [&] { (void)llvm::sys::fs::remove_directories(folder); });
   auto getPath = [&](StringRef name) {
     SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
     return path.str().str();
   };
-  std::string input = getPath("kernels.o"), output = getPath("kernels.so"), log = getPath("log");
+  std::string input = getPath("kernels.o"), output = getPath("kernels.so"),
+              log = getPath("log");
   if (failed(writeFile(loc, input, object)))
     return failure();
-  SmallVector<StringRef> arguments{*linker,       "-shared",     "-z",          "relro",         "-z",
-                                   "noexecstack", "--build-id=none", "--as-needed", "--strip-all", "-soname",
-                                   "kernels.so",  "-o",          output,        input};
+  SmallVector<StringRef> arguments{*linker,
+                                   "-shared",
+                                   "-z",
+                                   "relro",
+                                   "-z",
+                                   "noexecstack",
+                                   "--build-id=none",
+                                   "--as-needed",
+                                   "--strip-all",
+                                   "-soname",
+                                   "kernels.so",
+                                   "-o",
+                                   output,
+                                   input};
   // By the names that programs load them by, which need no development files.
-  for (StringRef directory : {"-L/lib/x86_64-linux-gnu", "-L/usr/lib/x86_64-linux-gnu", "-L/lib64", "-L/usr/lib64",
-                              "-l:libm.so.6", "-l:libc.so.6"})
+  for (StringRef directory :
+       {"-L/lib/x86_64-linux-gnu", "-L/usr/lib/x86_64-linux-gnu", "-L/lib64",
+        "-L/usr/lib64", "-l:libm.so.6", "-l:libc.so.6"})
     arguments.push_back(directory);
   std::string message;
-  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
-  int code = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 0, 0, &message);
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
+                                          StringRef(log)};
+  int code = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt,
+                                       redirects, 0, 0, &message);
   if (code != 0) {
     FailureOr<std::string> text = readFile(loc, log);
-    emitError(loc) << "linking host code with " << *linker << " failed (" << code << "): " << message
+    emitError(loc) << "linking host code with " << *linker << " failed ("
+                   << code << "): " << message
                    << (succeeded(text) ? *text : "");
     return failure();
   }
@@ -192,7 +247,8 @@ static FailureOr<std::string> link(Location loc, StringRef object) {
 static CompiledEntry translate(FuncOp function) {
   CompiledEntry entry;
   entry.name = function.getSymName().str();
-  if (auto body = function->getParentOp()->getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+  if (auto body = function->getParentOp()->getAttrOfType<StringAttr>(
+          SymbolTable::getSymbolAttrName()))
     entry.name = (body.getValue() + "::" + function.getSymName()).str();
   entry.arguments = function.getNumArguments();
   entry.scratchBytes = function.getScratch();
@@ -203,10 +259,13 @@ static CompiledEntry translate(FuncOp function) {
   return entry;
 }
 
-FailureOr<HostObject> target::emitHostObject(Location loc, ArrayRef<FuncOp> functions, Type copyType,
+FailureOr<HostObject> target::emitHostObject(Location loc,
+                                             ArrayRef<FuncOp> functions,
+                                             Type copyType,
                                              const HostOptions &options) {
   HostObject object;
-  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine = createTarget(loc, options.cpu, object);
+  FailureOr<std::unique_ptr<llvm::TargetMachine>> machine =
+      createTarget(loc, options.cpu, object);
   if (failed(machine))
     return failure();
   if (copyType && !copyType.isBF16() && !copyType.isF16()) {
@@ -218,12 +277,15 @@ FailureOr<HostObject> target::emitHostObject(Location loc, ArrayRef<FuncOp> func
 
   OwningOpRef<ModuleOp> module = emitHostKernels(loc, functions);
   object.optimizer = "adamw";
-  host::emitAdamW(loc, object.optimizer, *module, options.beta1, options.beta2, Type());
+  host::emitAdamW(loc, object.optimizer, *module, options.beta1, options.beta2,
+                  Type());
   if (copyType) {
     object.optimizerWithCopy = copyType.isBF16() ? "adamw_bf16" : "adamw_f16";
-    host::emitAdamW(loc, object.optimizerWithCopy, *module, options.beta1, options.beta2, copyType);
+    host::emitAdamW(loc, object.optimizerWithCopy, *module, options.beta1,
+                    options.beta2, copyType);
   }
-  FailureOr<std::string> code = compileModule(*module, **machine, llvm::CodeGenFileType::ObjectFile);
+  FailureOr<std::string> code =
+      compileModule(*module, **machine, llvm::CodeGenFileType::ObjectFile);
   if (failed(code))
     return failure();
   FailureOr<std::string> linked = link(loc, *code);

@@ -25,27 +25,35 @@ struct Pointers {
 
 /// What is the same for all elements, as vectors.
 struct Scalars {
-  Value keep;         ///< 1 - learning rate * weight decay
-  Value firstWeight;  ///< 1 - beta1
+  Value keep;        ///< 1 - learning rate * weight decay
+  Value firstWeight; ///< 1 - beta1
   Value beta2;
   Value secondWeight; ///< 1 - beta2
   Value root;         ///< sqrt(1 - beta2^t)
   Value epsilon;
-  Value step;         ///< -learning rate / (1 - beta1^t)
+  Value step; ///< -learning rate / (1 - beta1^t)
   Value coefficient;
 };
 } // namespace
 
-static Scalars loadScalars(CodeBuilder &b, Value table, double beta1, double beta2) {
+static Scalars loadScalars(CodeBuilder &b, Value table, double beta1,
+                           double beta2) {
   Type f32 = b.getF32Type(), f64 = b.getF64Type();
-  auto get = [&](int64_t index) { return b.loadScalar(f32, b.offset(table, f32, b.i64(index))); };
-  auto widen = [&](Value value) -> Value { return arith::ExtFOp::create(b, f64, value); };
-  auto narrow = [&](Value value) -> Value { return arith::TruncFOp::create(b, f32, value); };
+  auto get = [&](int64_t index) {
+    return b.loadScalar(f32, b.offset(table, f32, b.i64(index)));
+  };
+  auto widen = [&](Value value) -> Value {
+    return arith::ExtFOp::create(b, f64, value);
+  };
+  auto narrow = [&](Value value) -> Value {
+    return arith::TruncFOp::create(b, f32, value);
+  };
   // As PyTorch does, these are computed in f64 and rounded once.
   Value rate = widen(get(0)), decay = widen(get(4)), correction = widen(get(5));
   Value product = arith::MulFOp::create(b, rate, decay);
   Value keep = arith::SubFOp::create(b, b.number(f64, 1), product);
-  Value step = arith::NegFOp::create(b, arith::DivFOp::create(b, rate, correction));
+  Value step =
+      arith::NegFOp::create(b, arith::DivFOp::create(b, rate, correction));
   VectorType type = b.vectorOf(f32);
   Scalars scalars;
   scalars.keep = b.broadcast(narrow(keep));
@@ -60,14 +68,21 @@ static Scalars loadScalars(CodeBuilder &b, Value table, double beta1, double bet
 }
 
 /// kLanes elements of AdamW in PyTorch's order of operations.
-static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s, Type copyType, Value position, Value mask) {
+static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s,
+                        Type copyType, Value position, Value mask) {
   Type f32 = b.getF32Type();
-  auto load = [&](Value pointer) { return b.loadVector(f32, b.offset(pointer, f32, position), 1, mask); };
+  auto load = [&](Value pointer) {
+    return b.loadVector(f32, b.offset(pointer, f32, position), 1, mask);
+  };
   auto save = [&](Value value, Value pointer) {
     b.storeVector(f32, value, b.offset(pointer, f32, position), 1, mask);
   };
-  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
-  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); };
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulFOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddFOp::create(b, x, y);
+  };
 
   Value gradient = mul(load(p.gradient), s.coefficient);
   Value weight = mul(load(p.masterIn), s.keep);
@@ -84,23 +99,28 @@ static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s, Typ
   save(first, p.first);
   save(second, p.second);
   if (copyType)
-    b.storeVector(copyType, b.roundTo(copyType, weight), b.offset(p.copy, copyType, position), 1, mask);
+    b.storeVector(copyType, b.roundTo(copyType, weight),
+                  b.offset(p.copy, copyType, position), 1, mask);
 }
 
-void host::emitAdamW(Location loc, StringRef name, ModuleOp module, double beta1, double beta2, Type copyType) {
+void host::emitAdamW(Location loc, StringRef name, ModuleOp module,
+                     double beta1, double beta2, Type copyType) {
   CodeBuilder b(loc, module.getContext());
   func::FuncOp function = beginKernel(b, module, name);
-  Pointers pointers{getPointer(b, function, 0), getPointer(b, function, 1), getPointer(b, function, 2),
-                    getPointer(b, function, 3), getPointer(b, function, 4), {}};
+  Pointers pointers{getPointer(b, function, 0), getPointer(b, function, 1),
+                    getPointer(b, function, 2), getPointer(b, function, 3),
+                    getPointer(b, function, 4), {}};
   if (copyType)
     pointers.copy = getPointer(b, function, 5);
-  Scalars scalars = loadScalars(b, getPointer(b, function, copyType ? 6 : 5), beta1, beta2);
+  Scalars scalars =
+      loadScalars(b, getPointer(b, function, copyType ? 6 : 5), beta1, beta2);
 
   Value begin = function.getArgument(1), end = function.getArgument(2);
   Value width = b.i64(kLanes);
   Value extent = arith::SubIOp::create(b, end, begin);
   Value vectors = arith::DivUIOp::create(b, extent, width);
-  Value middle = arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
+  Value middle =
+      arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
   auto loop = scf::ForOp::create(b, begin, middle, width);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -108,12 +128,15 @@ void host::emitAdamW(Location loc, StringRef name, ModuleOp module, double beta1
     updateBlock(b, pointers, scalars, copyType, loop.getInductionVar(), {});
   }
   Value rest = arith::SubIOp::create(b, end, middle);
-  Value hasRest = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
+  Value hasRest =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, b.i64(0));
   auto branch = scf::IfOp::create(b, hasRest, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value mask = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, b.lanes(b.getI64Type()), b.broadcast(rest));
+    Value mask =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                              b.lanes(b.getI64Type()), b.broadcast(rest));
     updateBlock(b, pointers, scalars, copyType, middle, mask);
   }
   endKernel(b);

@@ -14,9 +14,10 @@
 namespace rondo::host {
 
 /// AdamW over elements [begin, end), in f32, in the order of operations of
-/// torch.optim.AdamW (single tensor). `copyType` as in emitHostObject. Masked lanes see zeros and write nothing.
-void emitAdamW(mlir::Location loc, llvm::StringRef name, mlir::ModuleOp module, double beta1, double beta2,
-               mlir::Type copyType);
+/// torch.optim.AdamW (single tensor). `copyType` as in emitHostObject. Masked
+/// lanes see zeros and write nothing.
+void emitAdamW(mlir::Location loc, llvm::StringRef name, mlir::ModuleOp module,
+               double beta1, double beta2, mlir::Type copyType);
 
 } // namespace rondo::host
 

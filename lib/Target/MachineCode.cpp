@@ -8,7 +8,6 @@
 
 #include "MachineCode.h"
 
-#include "rondo/Target/GpuObject.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,6 +21,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "rondo/Target/GpuObject.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -33,7 +33,8 @@ using namespace rondo;
 using namespace rondo::target;
 
 void target::registerCodeDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                   NVVM::NVVMDialect, scf::SCFDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
@@ -42,8 +43,9 @@ void target::registerCodeDialects(DialectRegistry &registry) {
 
 OwningOpRef<ModuleOp> target::createKernelModule(Location loc) {
   MLIRContext *context = loc.getContext();
-  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                       math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+  context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                       func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                       NVVM::NVVMDialect, scf::SCFDialect>();
   return ModuleOp::create(loc);
 }
 
@@ -77,10 +79,12 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
 }
 
-FailureOr<std::string> target::compileModule(ModuleOp module, llvm::TargetMachine &machine,
+FailureOr<std::string> target::compileModule(ModuleOp module,
+                                             llvm::TargetMachine &machine,
                                              llvm::CodeGenFileType type) {
   if (failed(lowerToLLVM(module)))
     return failure();
@@ -88,7 +92,8 @@ FailureOr<std::string> target::compileModule(ModuleOp module, llvm::TargetMachin
   registerCodeDialects(registry);
   module.getContext()->appendDialectRegistry(registry);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context, "kernels");
+  std::unique_ptr<llvm::Module> translated =
+      translateModuleToLLVMIR(module, context, "kernels");
   if (!translated)
     return module.emitError("kernels could not be translated to LLVM IR");
   translated->setDataLayout(machine.createDataLayout());
@@ -101,7 +106,8 @@ FailureOr<std::string> target::compileModule(ModuleOp module, llvm::TargetMachin
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return module.emitError("this LLVM cannot write code for ") << machine.getTargetTriple().str();
+    return module.emitError("this LLVM cannot write code for ")
+           << machine.getTargetTriple().str();
   passes.run(*translated);
   return std::string(bytes.begin(), bytes.end());
 }

@@ -24,7 +24,8 @@ namespace rondo::target {
 mlir::OwningOpRef<mlir::ModuleOp> createKernelModule(mlir::Location loc);
 
 /// Lowers the module in place and compiles it. Fails after a diagnostic.
-mlir::FailureOr<std::string> compileModule(mlir::ModuleOp module, llvm::TargetMachine &machine,
+mlir::FailureOr<std::string> compileModule(mlir::ModuleOp module,
+                                           llvm::TargetMachine &machine,
                                            llvm::CodeGenFileType type);
 
 } // namespace rondo::target

@@ -22,13 +22,18 @@ namespace {
 struct PrintPtx : target::impl::PrintPtxBase<PrintPtx> {
   using PrintPtxBase::PrintPtxBase;
 
-  // As the module's own dialects, so that they are there before any thread runs.
-  void getDependentDialects(DialectRegistry &registry) const override { target::registerCodeDialects(registry); }
+  // As the module's own dialects, so that they are there before any thread
+  // runs.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    target::registerCodeDialects(registry);
+  }
 
   void runOnOperation() override {
     SmallVector<kern::FuncOp> functions;
-    getOperation()->walk([&](kern::FuncOp function) { functions.push_back(function); });
-    FailureOr<std::string> ptx = target::emitGpuCode(getOperation()->getLoc(), functions, target::GpuOptions{arch});
+    getOperation()->walk(
+        [&](kern::FuncOp function) { functions.push_back(function); });
+    FailureOr<std::string> ptx = target::emitGpuCode(
+        getOperation()->getLoc(), functions, target::GpuOptions{arch});
     if (failed(ptx))
       return signalPassFailure();
     for (kern::FuncOp function : functions) {
@@ -36,9 +41,11 @@ struct PrintPtx : target::impl::PrintPtxBase<PrintPtx> {
       target::addLaunches(function, calls);
       for (const target::Call &call : calls)
         if (!call.gpuSymbol.empty())
-          llvm::outs() << "// @" << function.getSymName() << ' ' << call.gpuSymbol << " grid " << call.grid[0] << 'x'
-                       << call.grid[1] << 'x' << call.grid[2] << " block " << call.block[0] << 'x' << call.block[1]
-                       << 'x' << call.block[2] << '\n';
+          llvm::outs() << "// @" << function.getSymName() << ' '
+                       << call.gpuSymbol << " grid " << call.grid[0] << 'x'
+                       << call.grid[1] << 'x' << call.grid[2] << " block "
+                       << call.block[0] << 'x' << call.block[1] << 'x'
+                       << call.block[2] << '\n';
     }
     llvm::outs() << *ptx;
   }

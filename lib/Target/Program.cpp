@@ -1,4 +1,5 @@
-//===- Program.cpp - Writes the .rondo file ----------------------------------------===//
+//===- Program.cpp - Writes the .rondo file
+//----------------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,12 +25,15 @@ namespace {
 
 class ProgramWriter {
 public:
-  ProgramWriter(ModuleOp module, StringRef outputPath) : module(module), outputPath(outputPath), symbols(module) {}
+  ProgramWriter(ModuleOp module, StringRef outputPath)
+      : module(module), outputPath(outputPath), symbols(module) {}
 
   FailureOr<std::string> write() {
     FailureOr<Config> read = Config::read(module);
-    FailureOr<sched::ProgramOp> op = planning::getOnly<sched::ProgramOp>(module, "memory");
-    FailureOr<pipe::PlanOp> plan = planning::getOnly<pipe::PlanOp>(module, "slots");
+    FailureOr<sched::ProgramOp> op =
+        planning::getOnly<sched::ProgramOp>(module, "memory");
+    FailureOr<pipe::PlanOp> plan =
+        planning::getOnly<pipe::PlanOp>(module, "slots");
     if (failed(read) || failed(op) || failed(plan))
       return failure();
     config = *read;
@@ -45,7 +49,8 @@ public:
     StringRef modelPath;
     if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
       modelPath = source.getValue();
-    if (failed(fillTables(*info, *schedule, config, object, modelPath, outputPath, blobs, program)))
+    if (failed(fillTables(*info, *schedule, config, object, modelPath,
+                          outputPath, blobs, program)))
       return failure();
     fillBuffers(*schedule);
     fillOps(*schedule, *op);
@@ -58,34 +63,47 @@ public:
 
 private:
   /// Compiles the entries that some operation launches, numbered by first use.
-  LogicalResult compileEntries(const scheduling::Schedule &schedule, ArrayRef<planning::Placement> placements) {
+  LogicalResult compileEntries(const scheduling::Schedule &schedule,
+                               ArrayRef<planning::Placement> placements) {
     SmallVector<kern::FuncOp> functions;
     for (const scheduling::Op &op : schedule.ops) {
-      if (op.entry.empty() || !entryNumbers.insert({op.entry, (int32_t)functions.size()}).second)
+      if (op.entry.empty() ||
+          !entryNumbers.insert({op.entry, (int32_t)functions.size()}).second)
         continue;
       auto [bodyName, entryName] = StringRef(op.entry).split("::");
       auto body = symbols.lookup<pipe::BodyOp>(bodyName);
-      auto function = body ? SymbolTable(body).lookup<kern::FuncOp>(entryName) : kern::FuncOp();
+      auto function = body ? SymbolTable(body).lookup<kern::FuncOp>(entryName)
+                           : kern::FuncOp();
       if (!function)
-        return module.emitError() << "operation '" << op.name << "' launches @" << bodyName << "::@" << entryName << ", which is no kern.func";
+        return module.emitError()
+               << "operation '" << op.name << "' launches @" << bodyName
+               << "::@" << entryName << ", which is no kern.func";
       functions.push_back(function);
     }
-    // The optimizer also writes an upload copy where parameters are narrower than their masters.
+    // The optimizer also writes an upload copy where parameters are narrower
+    // than their masters.
     Type copyType;
     for (const planning::Placement &placement : placements) {
       Type element = placement.getType().getElementType();
       if (placement.gradientOffset >= 0 && !element.isF32())
         copyType = element;
     }
-    FailureOr<HostObject> compiled = emitHostObject(module.getLoc(), functions, copyType, HostOptions{config.hostCpu, config.optimizer.beta1, config.optimizer.beta2});
+    FailureOr<HostObject> compiled =
+        emitHostObject(module.getLoc(), functions, copyType,
+                       HostOptions{config.hostCpu, config.optimizer.beta1,
+                                   config.optimizer.beta2});
     if (failed(compiled))
       return failure();
     object = std::move(*compiled);
-    return config.machine.name == "host" ? success() : compileForDevices(schedule, functions);
+    return config.machine.name == "host"
+               ? success()
+               : compileForDevices(schedule, functions);
   }
 
-  /// Adds what GPUs need, beside the host's code: entries that count labels run there on any device.
-  LogicalResult compileForDevices(const scheduling::Schedule &schedule, ArrayRef<kern::FuncOp> functions) {
+  /// Adds what GPUs need, beside the host's code: entries that count labels run
+  /// there on any device.
+  LogicalResult compileForDevices(const scheduling::Schedule &schedule,
+                                  ArrayRef<kern::FuncOp> functions) {
     std::set<int32_t> numbers;
     for (const scheduling::Op &op : schedule.ops)
       if (op.kind == scheduling::OpKind::Launch)
@@ -95,7 +113,8 @@ private:
       launched.push_back(functions[number]);
       addLaunches(functions[number], object.entries[number].calls);
     }
-    FailureOr<std::string> text = emitGpuCode(module.getLoc(), launched, gpuOptions);
+    FailureOr<std::string> text =
+        emitGpuCode(module.getLoc(), launched, gpuOptions);
     if (failed(text))
       return failure();
     ptx = std::move(*text);
@@ -109,7 +128,8 @@ private:
     program.device_code.push_back(std::move(code));
   }
 
-  void fillHeader(const planning::ModelInfo &info, scheduling::Schedule &schedule, pipe::PlanOp plan) {
+  void fillHeader(const planning::ModelInfo &info,
+                  scheduling::Schedule &schedule, pipe::PlanOp plan) {
     program.name = info.model.name;
     if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
       program.source = llvm::sys::path::filename(source.getValue()).str();
@@ -128,7 +148,8 @@ private:
     program.cpu_features = object.cpuFeatures;
     program.plan = plan.getReason().str();
     program.arithmetic = describeArithmetic(module, config);
-    scheduling::Simulation simulation = scheduling::simulate(schedule, 4 + 2 * schedule.devices);
+    scheduling::Simulation simulation =
+        scheduling::simulate(schedule, 4 + 2 * schedule.devices);
     program.prediction = std::make_unique<program::PredictionT>();
     program.prediction->iteration_ns = simulation.iteration;
     program.prediction->first_ns = simulation.first;
@@ -172,8 +193,10 @@ private:
       table->entry = entry.entry.empty() ? -1 : entryNumbers[entry.entry];
       table->name = entry.name;
       table->node = nodes[number];
-      table->layer = entry.layer, table->slot = entry.slot, table->round = entry.round;
-      table->micro_batch = entry.microBatch, table->block = entry.block, table->input = entry.input;
+      table->layer = entry.layer, table->slot = entry.slot,
+      table->round = entry.round;
+      table->micro_batch = entry.microBatch, table->block = entry.block,
+      table->input = entry.input;
       table->priority = entry.priority;
       table->first = entry.first;
       table->start = entry.start, table->duration = entry.duration;
@@ -187,7 +210,8 @@ private:
       table->name = entry.name;
       table->arguments = entry.arguments;
       table->scratch_bytes = entry.scratchBytes;
-      table->flops = entry.flops, table->bytes = entry.bytes, table->time = entry.time;
+      table->flops = entry.flops, table->bytes = entry.bytes,
+      table->time = entry.time;
       for (const Call &call : entry.calls)
         table->calls.push_back(convert(call));
       program.entries.push_back(std::move(table));
@@ -198,7 +222,8 @@ private:
     auto table = std::make_unique<program::CallT>();
     table->kind = (program::CallKind)call.kind;
     for (const Call::Address &address : call.addresses)
-      table->addresses.push_back(program::Address(address.argument, address.offset));
+      table->addresses.push_back(
+          program::Address(address.argument, address.offset));
     table->symbol = call.symbol;
     table->begin = call.begin, table->extent = call.extent;
     table->bytes = call.bytes;
@@ -215,20 +240,28 @@ private:
     gemm.m = call.m, gemm.n = call.n, gemm.k = call.k, gemm.batch = call.batch;
     gemm.transpose_a = call.transposeA, gemm.transpose_b = call.transposeB;
     gemm.lda = call.lda, gemm.ldb = call.ldb, gemm.ldc = call.ldc;
-    gemm.stride_a = call.strideA, gemm.stride_b = call.strideB, gemm.stride_c = call.strideC;
+    gemm.stride_a = call.strideA, gemm.stride_b = call.strideB,
+    gemm.stride_c = call.strideC;
     gemm.alpha = call.alpha, gemm.accumulate = call.accumulate;
     // Products have floating operands: kern.gemm's verifier.
-    gemm.type_a = *getElementType(call.typeA), gemm.type_b = *getElementType(call.typeB), gemm.type_c = *getElementType(call.typeC);
+    gemm.type_a = *getElementType(call.typeA),
+    gemm.type_b = *getElementType(call.typeB),
+    gemm.type_c = *getElementType(call.typeC);
     return table;
   }
 
-  /// Packs the table twice: the blobs come after it, so their offsets depend on its size, which their values do not change.
+  /// Packs the table twice: the blobs come after it, so their offsets depend on
+  /// its size, which their values do not change.
   FailureOr<std::string> finish() {
-    uint64_t tableBytes = pack().size(), first = runtime::alignToBlob(runtime::kProgramTableOffset + tableBytes);
+    uint64_t tableBytes = pack().size(),
+             first = runtime::alignToBlob(runtime::kProgramTableOffset +
+                                          tableBytes);
     forEachBlob([&](program::BlobT &blob) { blob.offset += first; });
     std::string table = pack();
     if (table.size() != tableBytes)
-      return module.emitError() << "internal error: the program's table changed size from " << tableBytes << " to " << table.size() << " bytes";
+      return module.emitError()
+             << "internal error: the program's table changed size from "
+             << tableBytes << " to " << table.size() << " bytes";
     std::string file(runtime::kProgramTableOffset, '\0');
     file += table;
     for (const std::string &part : blobs.getParts()) {
@@ -252,8 +285,10 @@ private:
     flatbuffers::FlatBufferBuilder builder;
     // Zeros too: an offset's value must not change the table's size.
     builder.ForceDefaults(true);
-    program::FinishProgramBuffer(builder, program::Program::Pack(builder, &program));
-    return std::string((const char *)builder.GetBufferPointer(), builder.GetSize());
+    program::FinishProgramBuffer(builder,
+                                 program::Program::Pack(builder, &program));
+    return std::string((const char *)builder.GetBufferPointer(),
+                       builder.GetSize());
   }
 
   ModuleOp module;
@@ -270,4 +305,7 @@ private:
 
 } // namespace
 
-FailureOr<std::string> target::emitProgram(ModuleOp module, StringRef outputPath) { return ProgramWriter(module, outputPath).write(); }
+FailureOr<std::string> target::emitProgram(ModuleOp module,
+                                           StringRef outputPath) {
+  return ProgramWriter(module, outputPath).write();
+}

@@ -1,4 +1,5 @@
-//===- ProgramTables.cpp - Parameters, blocks, inputs, optimizer --------------------===//
+//===- ProgramTables.cpp - Parameters, blocks, inputs, optimizer
+//--------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,7 +46,8 @@ std::optional<program::ElementType> target::getElementType(Type type) {
   return std::nullopt;
 }
 
-/// Elements as the file and devices hold them: little endian, booleans one a byte.
+/// Elements as the file and devices hold them: little endian, booleans one a
+/// byte.
 static std::string getRawBytes(ElementsAttr value) {
   auto dense = cast<DenseElementsAttr>(value);
   if (value.getElementType().isInteger(1)) {
@@ -63,7 +65,8 @@ static std::string getRawBytes(ElementsAttr value) {
   return bytes;
 }
 
-/// How --weights=random initialises: by rank and name, since the file holds no layer types.
+/// How --weights=random initialises: by rank and name, since the file holds no
+/// layer types.
 static StringRef getRole(nn::ParameterOp parameter) {
   if (cast<RankedTensorType>(parameter.getType()).getRank() >= 2)
     return "weight";
@@ -71,13 +74,18 @@ static StringRef getRole(nn::ParameterOp parameter) {
   return name.ends_with("bias") ? "bias" : "scale";
 }
 
-/// `location` (relative to the model's folder; empty: the model file) relative to the program's folder.
-static std::string relocate(StringRef location, StringRef modelPath, StringRef outputPath) {
+/// `location` (relative to the model's folder; empty: the model file) relative
+/// to the program's folder.
+static std::string relocate(StringRef location, StringRef modelPath,
+                            StringRef outputPath) {
   namespace fs = std::filesystem;
   std::error_code error;
-  fs::path model = fs::absolute(modelPath.str(), error), output = fs::absolute(outputPath.str(), error);
-  fs::path file = location.empty() ? model : model.parent_path() / location.str();
-  fs::path relative = file.lexically_normal().lexically_relative(output.lexically_normal().parent_path());
+  fs::path model = fs::absolute(modelPath.str(), error),
+           output = fs::absolute(outputPath.str(), error);
+  fs::path file =
+      location.empty() ? model : model.parent_path() / location.str();
+  fs::path relative = file.lexically_normal().lexically_relative(
+      output.lexically_normal().parent_path());
   return relative.empty() ? file.string() : relative.generic_string();
 }
 
@@ -85,21 +93,28 @@ namespace {
 
 class TableWriter {
 public:
-  TableWriter(const planning::ModelInfo &info, const scheduling::Schedule &schedule, const Config &config, StringRef modelPath, StringRef outputPath, Blobs &blobs,
+  TableWriter(const planning::ModelInfo &info,
+              const scheduling::Schedule &schedule, const Config &config,
+              StringRef modelPath, StringRef outputPath, Blobs &blobs,
               program::ProgramT &program)
-      : info(info), schedule(schedule), config(config), modelPath(modelPath), outputPath(outputPath), blobs(blobs), program(program) {}
+      : info(info), schedule(schedule), config(config), modelPath(modelPath),
+        outputPath(outputPath), blobs(blobs), program(program) {}
 
   LogicalResult write() {
     pipe::ChainOp chain = info.chain;
     Block &body = chain.getBody().front();
-    for (auto [input, argument] : llvm::zip(info.model.inputs, body.getArguments())) {
+    for (auto [input, argument] :
+         llvm::zip(info.model.inputs, body.getArguments())) {
       auto table = std::make_unique<program::InputT>();
       auto type = cast<RankedTensorType>(argument.getType());
       table->name = input.name;
       table->shape.assign(type.getShape().begin(), type.getShape().end());
-      std::optional<program::ElementType> element = getElementType(type.getElementType());
+      std::optional<program::ElementType> element =
+          getElementType(type.getElementType());
       if (!element)
-        return chain.emitError() << "input '" << input.name << "' has element type " << type.getElementType() << ", which programs cannot hold";
+        return chain.emitError()
+               << "input '" << input.name << "' has element type "
+               << type.getElementType() << ", which programs cannot hold";
       table->type = *element;
       program.inputs.push_back(std::move(table));
     }
@@ -115,9 +130,12 @@ private:
   LogicalResult addParameter(const planning::Placement &placement) {
     nn::ParameterOp parameter = placement.parameter;
     auto type = cast<RankedTensorType>(parameter.getType());
-    std::optional<program::ElementType> element = getElementType(type.getElementType());
+    std::optional<program::ElementType> element =
+        getElementType(type.getElementType());
     if (!element)
-      return parameter.emitError() << "has element type " << type.getElementType() << ", which programs cannot hold";
+      return parameter.emitError()
+             << "has element type " << type.getElementType()
+             << ", which programs cannot hold";
     auto table = std::make_unique<program::ParameterT>();
     table->name = parameter.getSymName().str();
     table->source = parameter.getSource().value_or("").str();
@@ -152,13 +170,15 @@ private:
     table.learning_rate_scale = 1;
     for (const ParameterGroup &group : config.groups) {
       llvm::Regex pattern("^(" + group.pattern + ")$");
-      if (!pattern.match(table.name) && (table.source.empty() || !pattern.match(table.source)))
+      if (!pattern.match(table.name) &&
+          (table.source.empty() || !pattern.match(table.source)))
         continue;
       for (auto &[key, value] : group.settings) {
         if (key == "weight-decay")
           table.weight_decay = (float)value;
         else if (key == "lr" && config.optimizer.learningRate > 0)
-          table.learning_rate_scale = (float)(value / config.optimizer.learningRate);
+          table.learning_rate_scale =
+              (float)(value / config.optimizer.learningRate);
       }
       return;
     }
@@ -175,14 +195,18 @@ private:
       if (op.block != (int32_t)number)
         continue;
       if (op.kind == scheduling::OpKind::Upload)
-        upload.insert(op.operands[0].buffers.begin(), op.operands[0].buffers.end());
+        upload.insert(op.operands[0].buffers.begin(),
+                      op.operands[0].buffers.end());
       if (op.kind == scheduling::OpKind::Download)
-        gradients.insert(op.operands[1].buffers.begin(), op.operands[1].buffers.end());
+        gradients.insert(op.operands[1].buffers.begin(),
+                         op.operands[1].buffers.end());
       if (op.kind == scheduling::OpKind::Optimizer) {
         size_t at = info.model.clip ? 2 : 1;
-        master.insert(op.operands[at].buffers.begin(), op.operands[at].buffers.end());
+        master.insert(op.operands[at].buffers.begin(),
+                      op.operands[at].buffers.end());
         for (uint32_t i = 0; i < info.model.momentsPerElement; ++i)
-          moments.insert(op.operands[at + 2 + i].buffers.begin(), op.operands[at + 2 + i].buffers.end());
+          moments.insert(op.operands[at + 2 + i].buffers.begin(),
+                         op.operands[at + 2 + i].buffers.end());
       }
     }
     auto sorted = [](llvm::SetVector<uint32_t> &set) {
@@ -190,7 +214,8 @@ private:
       llvm::sort(list);
       return list;
     };
-    table->upload = sorted(upload), table->gradients = sorted(gradients), table->master = sorted(master), table->moments = sorted(moments);
+    table->upload = sorted(upload), table->gradients = sorted(gradients),
+    table->master = sorted(master), table->moments = sorted(moments);
     program.blocks.push_back(std::move(table));
   }
 
@@ -204,8 +229,11 @@ private:
 
 } // namespace
 
-LogicalResult target::fillTables(const planning::ModelInfo &info, const scheduling::Schedule &schedule, const Config &config, const HostObject &object, StringRef modelPath,
-                                 StringRef outputPath, Blobs &blobs, program::ProgramT &program) {
+LogicalResult target::fillTables(const planning::ModelInfo &info,
+                                 const scheduling::Schedule &schedule,
+                                 const Config &config, const HostObject &object,
+                                 StringRef modelPath, StringRef outputPath,
+                                 Blobs &blobs, program::ProgramT &program) {
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->learning_rate = config.optimizer.learningRate;
   program.optimizer->beta1 = config.optimizer.beta1;
@@ -215,5 +243,7 @@ LogicalResult target::fillTables(const planning::ModelInfo &info, const scheduli
   program.optimizer->clip_norm = config.clipGradNorm;
   program.optimizer->symbol = object.optimizer;
   program.optimizer->symbol_with_copy = object.optimizerWithCopy;
-  return TableWriter(info, schedule, config, modelPath, outputPath, blobs, program).write();
+  return TableWriter(info, schedule, config, modelPath, outputPath, blobs,
+                     program)
+      .write();
 }

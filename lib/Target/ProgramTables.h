@@ -1,4 +1,5 @@
-//===- ProgramTables.h - Parts of the program file ---------------------*- C++ -*-===//
+//===- ProgramTables.h - Parts of the program file ---------------------*- C++
+//-*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +19,8 @@ namespace rondo::target {
 /// Bytes laid out after the table.
 class Blobs {
 public:
-  /// Keeps `bytes` and returns a blob whose offset is relative to the first blob until `place`.
+  /// Keeps `bytes` and returns a blob whose offset is relative to the first
+  /// blob until `place`.
   std::unique_ptr<program::BlobT> add(std::string bytes);
   /// Total size, each blob padded to the file's alignment.
   uint64_t size() const { return end; }
@@ -33,8 +35,12 @@ private:
 std::optional<program::ElementType> getElementType(mlir::Type type);
 
 /// Fills inputs, parameters, blocks and the optimizer.
-llvm::LogicalResult fillTables(const planning::ModelInfo &info, const scheduling::Schedule &schedule, const Config &config, const HostObject &object,
-                               llvm::StringRef modelPath, llvm::StringRef outputPath, Blobs &blobs, program::ProgramT &program);
+llvm::LogicalResult fillTables(const planning::ModelInfo &info,
+                               const scheduling::Schedule &schedule,
+                               const Config &config, const HostObject &object,
+                               llvm::StringRef modelPath,
+                               llvm::StringRef outputPath, Blobs &blobs,
+                               program::ProgramT &program);
 
 } // namespace rondo::target
 

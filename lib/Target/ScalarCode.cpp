@@ -31,8 +31,10 @@ bool host::hasGuardOn(AccessAttr access, int64_t axis) {
 /// where y is -1.
 static Value divideIntegers(CodeBuilder &b, Value x, Value y) {
   Type type = y.getType();
-  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, b.integer(type, 0));
-  Value isMinusOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, b.integer(type, -1));
+  Value isZero =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, b.integer(type, 0));
+  Value isMinusOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y,
+                                           b.integer(type, -1));
   Value isEither = arith::OrIOp::create(b, isZero, isMinusOne);
   Value divisor = arith::SelectOp::create(b, isEither, b.integer(type, 1), y);
   Value quotient = arith::DivSIOp::create(b, x, divisor);
@@ -45,19 +47,27 @@ static Value divideIntegers(CodeBuilder &b, Value x, Value y) {
 static Value convertToInteger(CodeBuilder &b, Value x, Type type) {
   Type floatType = x.getType();
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  APInt highest = APInt::getSignedMaxValue(width), lowest = APInt::getSignedMinValue(width);
+  APInt highest = APInt::getSignedMaxValue(width),
+        lowest = APInt::getSignedMinValue(width);
   Value limit = b.number(floatType, std::ldexp(1.0, width - 1));
   Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
   Value isHigh = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, x, limit);
-  Value isLow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, b.number(floatType, -std::ldexp(1.0, width - 1)));
-  Value isOutside = arith::OrIOp::create(b, arith::OrIOp::create(b, isHigh, isLow), isNan);
-  Value inside = arith::SelectOp::create(b, isOutside, b.number(floatType, 0), x);
+  Value isLow =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x,
+                            b.number(floatType, -std::ldexp(1.0, width - 1)));
+  Value isOutside =
+      arith::OrIOp::create(b, arith::OrIOp::create(b, isHigh, isLow), isNan);
+  Value inside =
+      arith::SelectOp::create(b, isOutside, b.number(floatType, 0), x);
   Value result = arith::FPToSIOp::create(b, type, inside);
-  result = arith::SelectOp::create(b, isHigh, b.integer(type, highest.getSExtValue()), result);
-  return arith::SelectOp::create(b, isLow, b.integer(type, lowest.getSExtValue()), result);
+  result = arith::SelectOp::create(
+      b, isHigh, b.integer(type, highest.getSExtValue()), result);
+  return arith::SelectOp::create(
+      b, isLow, b.integer(type, lowest.getSExtValue()), result);
 }
 
-static Value evaluateMath(CodeBuilder &b, Operation &inner, ArrayRef<Value> operands) {
+static Value evaluateMath(CodeBuilder &b, Operation &inner,
+                          ArrayRef<Value> operands) {
   Value x = operands.front();
   bool isF32 = getElementTypeOrSelf(x.getType()).isF32();
   auto choose = [&](Value (CodeBuilder::*function)(Value), StringRef name) {
@@ -72,12 +82,14 @@ static Value evaluateMath(CodeBuilder &b, Operation &inner, ArrayRef<Value> oper
   return TypeSwitch<Operation *, Value>(&inner)
       .Case<math::ExpOp>([&](auto) { return choose(&CodeBuilder::exp, "exp"); })
       .Case<math::LogOp>([&](auto) { return choose(&CodeBuilder::log, "log"); })
-      .Case<math::TanhOp>([&](auto) { return choose(&CodeBuilder::tanh, "tanh"); })
+      .Case<math::TanhOp>(
+          [&](auto) { return choose(&CodeBuilder::tanh, "tanh"); })
       .Case<math::ErfOp>([&](auto) { return choose(&CodeBuilder::erf, "erf"); })
       .Case<math::SinOp>([&](auto) { return choose(&CodeBuilder::sin, "sin"); })
       .Case<math::CosOp>([&](auto) { return choose(&CodeBuilder::cos, "cos"); })
       .Case<math::PowFOp>([&](auto) {
-        return b.isDevice() ? b.pow(x, operands.back()) : b.callLibm("pow", operands);
+        return b.isDevice() ? b.pow(x, operands.back())
+                            : b.callLibm("pow", operands);
       })
       .Case<math::RsqrtOp>([&](auto) -> Value {
         Value root = math::SqrtOp::create(b, x);
@@ -91,16 +103,20 @@ bool CodeBuilder::hasDeviceFunction(Operation &inner) {
          !isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp>(inner);
 }
 
-Value host::evaluateOp(CodeBuilder &b, Operation &inner, ArrayRef<Value> operands, Type like) {
+Value host::evaluateOp(CodeBuilder &b, Operation &inner,
+                       ArrayRef<Value> operands, Type like) {
   Type element = inner.getResult(0).getType();
   Type type = b.shapeLike(b.getValueType(element), like);
   if (auto constant = dyn_cast<arith::ConstantOp>(inner)) {
     if (auto number = dyn_cast<FloatAttr>(constant.getValue()))
       return b.constant(type, number.getValue());
-    return b.integer(type, cast<IntegerAttr>(constant.getValue()).getValue().getSExtValue());
+    return b.integer(
+        type, cast<IntegerAttr>(constant.getValue()).getValue().getSExtValue());
   }
   if (isa<arith::ExtFOp>(inner))
-    return type == operands[0].getType() ? operands[0] : Value(arith::ExtFOp::create(b, type, operands[0]));
+    return type == operands[0].getType()
+               ? operands[0]
+               : Value(arith::ExtFOp::create(b, type, operands[0]));
   if (isa<arith::TruncFOp>(inner)) {
     Value value = operands[0];
     if (value.getType() != type)
@@ -115,20 +131,27 @@ Value host::evaluateOp(CodeBuilder &b, Operation &inner, ArrayRef<Value> operand
     if (Value value = evaluateMath(b, inner, operands))
       return value;
   // The rest works on vectors as on scalars.
-  OperationState state(inner.getLoc(), inner.getName(), operands, type, inner.getAttrs());
+  OperationState state(inner.getLoc(), inner.getName(), operands, type,
+                       inner.getAttrs());
   return b.create(state)->getResult(0);
 }
 
 Value host::getIdentity(CodeBuilder &b, ReduceOp reduce, Type type) {
   if (isa<FloatType>(reduce.getType()))
-    return b.number(type, reduce.getCombiner() == Combiner::Sum ? 0 : -std::numeric_limits<double>::infinity());
+    return b.number(type, reduce.getCombiner() == Combiner::Sum
+                              ? 0
+                              : -std::numeric_limits<double>::infinity());
   unsigned width = reduce.getType().getIntOrFloatBitWidth();
-  return b.integer(type, reduce.getCombiner() == Combiner::Sum ? 0 : APInt::getSignedMinValue(width).getSExtValue());
+  return b.integer(type, reduce.getCombiner() == Combiner::Sum
+                             ? 0
+                             : APInt::getSignedMinValue(width).getSExtValue());
 }
 
 Value host::combine(CodeBuilder &b, ReduceOp reduce, Value x, Value y) {
   bool isSum = reduce.getCombiner() == Combiner::Sum;
   if (isa<FloatType>(reduce.getType()))
-    return isSum ? Value(arith::AddFOp::create(b, x, y)) : Value(arith::MaximumFOp::create(b, x, y));
-  return isSum ? Value(arith::AddIOp::create(b, x, y)) : Value(arith::MaxSIOp::create(b, x, y));
+    return isSum ? Value(arith::AddFOp::create(b, x, y))
+                 : Value(arith::MaximumFOp::create(b, x, y));
+  return isSum ? Value(arith::AddIOp::create(b, x, y))
+               : Value(arith::MaxSIOp::create(b, x, y));
 }

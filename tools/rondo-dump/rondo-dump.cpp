@@ -35,7 +35,8 @@ int main(int argc, char **argv) {
     }
     std::string &target = argument.starts_with("--") ? option : path;
     if (!target.empty()) {
-      std::cerr << "rondo-dump: '" << argument << "' after '" << target << "': one option and one program\n";
+      std::cerr << "rondo-dump: '" << argument << "' after '" << target
+                << "': one option and one program\n";
       return 2;
     }
     target = argument;
@@ -58,9 +59,11 @@ int main(int argc, char **argv) {
     else if (option == "--ptx")
       status = dump::printPtx(*program, std::cout);
     else if (option.starts_with("--trace="))
-      status = dump::writePlannedTrace(*program, option.substr(std::strlen("--trace=")));
+      status = dump::writePlannedTrace(*program,
+                                       option.substr(std::strlen("--trace=")));
     else
-      status = runtime::flagsError("option '" + option + "' is not known; see --help");
+      status = runtime::flagsError("option '" + option +
+                                   "' is not known; see --help");
   }
   if (!status.ok()) {
     std::cerr << "rondo-dump: " << status.message() << "\n";

@@ -25,11 +25,14 @@ struct Option {
 
 } // namespace
 
-template <typename T> static std::string parseNumber(const std::string &text, T &number) {
-  auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+template <typename T>
+static std::string parseNumber(const std::string &text, T &number) {
+  auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && stop == text.data() + text.size())
     return "";
-  return std::is_floating_point_v<T> ? "is not a number" : "is not a whole number in range";
+  return std::is_floating_point_v<T> ? "is not a number"
+                                     : "is not a whole number in range";
 }
 
 static std::string setInput(Options &options, const std::string &value) {
@@ -44,7 +47,8 @@ static std::string setInput(Options &options, const std::string &value) {
 }
 
 static std::string refuse(Options &, const std::string &) {
-  return "is not supported yet: this version saves weights (--save), not checkpoints to resume from";
+  return "is not supported yet: this version saves weights (--save), not "
+         "checkpoints to resume from";
 }
 
 static auto text(std::string Options::*member) {
@@ -63,67 +67,113 @@ static auto flag(bool Options::*member) {
 
 static const std::vector<Option> &allOptions() {
   static const std::vector<Option> options = {
-      {"device", "host:N|cuda:N", "the pool of devices to train on; default: as many as the program was compiled for, of that kind",
+      {"device", "host:N|cuda:N",
+       "the pool of devices to train on; default: as many as the program was "
+       "compiled for, of that kind",
        text(&Options::device)},
-      {"input", "NAME=@FILE.npy", "samples of a model input along axis 0, consumed in order; one for each input", setInput},
-      {"steps", "N", "steps to train; default: as many as the inputs hold samples for",
+      {"input", "NAME=@FILE.npy",
+       "samples of a model input along axis 0, consumed in order; one for each "
+       "input",
+       setInput},
+      {"steps", "N",
+       "steps to train; default: as many as the inputs hold samples for",
        [](Options &options, const std::string &value) {
          std::string error = parseNumber(value, options.steps);
-         return error.empty() && options.steps < 0 ? "is not a whole number in range" : error;
+         return error.empty() && options.steps < 0
+                    ? "is not a whole number in range"
+                    : error;
        }},
       {"epochs", "N", "how often the samples are visited; default: 1",
        [](Options &options, const std::string &value) {
          std::string error = parseNumber(value, options.epochs);
-         return error.empty() && options.epochs == 0 ? "leaves nothing to train on" : error;
+         return error.empty() && options.epochs == 0
+                    ? "leaves nothing to train on"
+                    : error;
        }},
-      {"shuffle", "SEED", "visit the samples in random order, another one in each epoch",
+      {"shuffle", "SEED",
+       "visit the samples in random order, another one in each epoch",
        [](Options &options, const std::string &value) {
          options.shuffle = true;
          return parseNumber(value, options.shuffleSeed);
        }},
-      {"lr-schedule", "SHAPE[,warmup=N][,min=RATE]", "constant, linear or cosine, from the program's learning rate to min",
+      {"lr-schedule", "SHAPE[,warmup=N][,min=RATE]",
+       "constant, linear or cosine, from the program's learning rate to min",
        text(&Options::learningRate)},
       {"weights", "FILE|DIR|random:SEED",
-       "initial weights: .safetensors, an index (.json), a folder of them; default: what the model came with",
+       "initial weights: .safetensors, an index (.json), a folder of them; "
+       "default: what the model came with",
        text(&Options::weights)},
-      {"weights-prefix", "PREFIX", "before every parameter's name in those files", text(&Options::weightsPrefix)},
-      {"save", "FILE.safetensors", "write the trained weights", text(&Options::save)},
-      {"save-grads", "FILE.safetensors", "write the last step's gradients, before clipping", text(&Options::saveGradients)},
-      {"names", "onnx|source", "names and layout of what is written: the ONNX initializers' (default) or the model's own",
+      {"weights-prefix", "PREFIX",
+       "before every parameter's name in those files",
+       text(&Options::weightsPrefix)},
+      {"save", "FILE.safetensors", "write the trained weights",
+       text(&Options::save)},
+      {"save-grads", "FILE.safetensors",
+       "write the last step's gradients, before clipping",
+       text(&Options::saveGradients)},
+      {"names", "onnx|source",
+       "names and layout of what is written: the ONNX initializers' (default) "
+       "or the model's own",
        [](Options &options, const std::string &value) -> std::string {
          options.sourceNames = value == "source";
-         return value == "onnx" || value == "source" ? "" : "is neither onnx nor source";
+         return value == "onnx" || value == "source"
+                    ? ""
+                    : "is neither onnx nor source";
        }},
-      {"losses", "FILE.csv", "write step,loss with all digits", text(&Options::losses)},
-      {"log", "FILE.jsonl", "write loss, gradient norm, learning rate and speed of each step", text(&Options::log)},
-      {"trace", "FILE.json", "write when each operation ran, for chrome://tracing or ui.perfetto.dev", text(&Options::trace)},
-      {"report", "text|json", "print what happened: losses, speed, bytes moved, busy lanes, memory",
+      {"losses", "FILE.csv", "write step,loss with all digits",
+       text(&Options::losses)},
+      {"log", "FILE.jsonl",
+       "write loss, gradient norm, learning rate and speed of each step",
+       text(&Options::log)},
+      {"trace", "FILE.json",
+       "write when each operation ran, for chrome://tracing or ui.perfetto.dev",
+       text(&Options::trace)},
+      {"report", "text|json",
+       "print what happened: losses, speed, bytes moved, busy lanes, memory",
        [](Options &options, const std::string &value) -> std::string {
-         options.report = value == "json" ? Options::Report::Json : Options::Report::Text;
-         return value == "text" || value == "json" ? "" : "is neither text nor json";
+         options.report =
+             value == "json" ? Options::Report::Json : Options::Report::Text;
+         return value == "text" || value == "json" ? ""
+                                                   : "is neither text nor json";
        }},
-      {"host-threads", "N", "threads that share the optimizer's work; default: one a core",
-       [](Options &options, const std::string &value) { return parseNumber(value, options.hostThreads); }},
-      {"list-devices", nullptr, "print what devices this machine has, and end", flag(&Options::listDevices)},
+      {"host-threads", "N",
+       "threads that share the optimizer's work; default: one a core",
+       [](Options &options, const std::string &value) {
+         return parseNumber(value, options.hostThreads);
+       }},
+      {"list-devices", nullptr, "print what devices this machine has, and end",
+       flag(&Options::listDevices)},
       {"checkpoint", "DIR", "not supported yet", refuse},
       {"every", "N", "not supported yet", refuse},
       {"resume", "DIR", "not supported yet", refuse},
-      {"watchdog", "SECONDS", "debugging: fail when nothing happens for so long, and say who waits for what",
+      {"watchdog", "SECONDS",
+       "debugging: fail when nothing happens for so long, and say who waits "
+       "for what",
        [](Options &options, const std::string &value) {
          std::string error = parseNumber(value, options.watchdog);
-         return error.empty() && !(options.watchdog > 0 && std::isfinite(options.watchdog)) ? "is not a time" : error;
+         return error.empty() && !(options.watchdog > 0 &&
+                                   std::isfinite(options.watchdog))
+                    ? "is not a time"
+                    : error;
        }},
-      {"delay-us", "N", "debugging: random pauses of up to N microseconds before operations",
-       [](Options &options, const std::string &value) { return parseNumber(value, options.delayMicroseconds); }},
+      {"delay-us", "N",
+       "debugging: random pauses of up to N microseconds before operations",
+       [](Options &options, const std::string &value) {
+         return parseNumber(value, options.delayMicroseconds);
+       }},
       {"delay-seed", "SEED", "debugging: which pauses",
-       [](Options &options, const std::string &value) { return parseNumber(value, options.delaySeed); }},
+       [](Options &options, const std::string &value) {
+         return parseNumber(value, options.delaySeed);
+       }},
       {"help", nullptr, "print this, and end", flag(&Options::help)},
-      {"version", nullptr, "print the version, and end", flag(&Options::version)},
+      {"version", nullptr, "print the version, and end",
+       flag(&Options::version)},
   };
   return options;
 }
 
-static std::string parseOption(Options &options, const std::string &name, const std::string *value, bool &wantsValue) {
+static std::string parseOption(Options &options, const std::string &name,
+                               const std::string *value, bool &wantsValue) {
   wantsValue = false;
   for (const Option &option : allOptions()) {
     if (name != option.name)
@@ -135,12 +185,15 @@ static std::string parseOption(Options &options, const std::string &name, const 
     if (!option.value && value)
       return "--" + name + " takes no value";
     std::string error = option.set(options, value ? *value : "");
-    return error.empty() ? "" : "--" + name + (value ? "=" + *value : "") + ": " + error;
+    return error.empty()
+               ? ""
+               : "--" + name + (value ? "=" + *value : "") + ": " + error;
   }
   return "unknown option '--" + name + "'; see rondo-run --help";
 }
 
-std::string rondo::run::parseOptions(int argc, const char *const *argv, Options &options) {
+std::string rondo::run::parseOptions(int argc, const char *const *argv,
+                                     Options &options) {
   bool onlyNames = false;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
@@ -150,15 +203,20 @@ std::string rondo::run::parseOptions(int argc, const char *const *argv, Options 
     }
     if (onlyNames || word.size() < 2 || word[0] != '-') {
       if (!options.program.empty())
-        return "one program at a time, not '" + options.program + "' and '" + word + "'";
+        return "one program at a time, not '" + options.program + "' and '" +
+               word + "'";
       options.program = word;
       continue;
     }
     word.erase(0, word[1] == '-' ? 2 : 1);
     size_t equals = word.find('=');
-    std::string name = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    std::string name = word.substr(0, equals),
+                value =
+                    equals == std::string::npos ? "" : word.substr(equals + 1);
     bool wantsValue = false;
-    std::string error = parseOption(options, name, equals == std::string::npos ? nullptr : &value, wantsValue);
+    std::string error =
+        parseOption(options, name,
+                    equals == std::string::npos ? nullptr : &value, wantsValue);
     // "--steps 4" as well as "--steps=4".
     if (wantsValue) {
       if (i + 1 == argc)
@@ -169,16 +227,24 @@ std::string rondo::run::parseOptions(int argc, const char *const *argv, Options 
     if (!error.empty())
       return error;
   }
-  if (options.program.empty() && !options.help && !options.version && !options.listDevices)
-    return "no program given; usage: rondo-run MODEL.rondo --input=NAME=@FILE.npy ... (see rondo-run --help)";
+  if (options.program.empty() && !options.help && !options.version &&
+      !options.listDevices)
+    return "no program given; usage: rondo-run MODEL.rondo "
+           "--input=NAME=@FILE.npy ... (see rondo-run --help)";
   return "";
 }
 
 std::string rondo::run::helpText() {
-  std::string help = "Usage: rondo-run MODEL.rondo [options]\n\nTrains a program made by rondo-compile.\n\n";
+  std::string help = "Usage: rondo-run MODEL.rondo [options]\n\nTrains a "
+                     "program made by rondo-compile.\n\n";
   for (const Option &option : allOptions()) {
-    std::string line = std::string("  --") + option.name + (option.value ? std::string("=") + option.value : "");
-    help += line + (line.size() < 30 ? std::string(30 - line.size(), ' ') : "\n" + std::string(30, ' ')) + option.help + "\n";
+    std::string line = std::string("  --") + option.name +
+                       (option.value ? std::string("=") + option.value : "");
+    help += line +
+            (line.size() < 30 ? std::string(30 - line.size(), ' ')
+                              : "\n" + std::string(30, ' ')) +
+            option.help + "\n";
   }
-  return help + "\nExit status: 0 done, 1 an input or file cannot be used, 2 bad options, 4 device error, 70 internal error.\n";
+  return help + "\nExit status: 0 done, 1 an input or file cannot be used, 2 "
+                "bad options, 4 device error, 70 internal error.\n";
 }

@@ -20,7 +20,7 @@ struct Options {
   std::string program;
   std::string device;
   std::vector<std::pair<std::string, std::string>> inputs; ///< Name, .npy file.
-  int64_t steps = -1;                                      ///< -1: what the inputs hold.
+  int64_t steps = -1; ///< -1: what the inputs hold.
   uint32_t epochs = 1;
   bool shuffle = false;
   uint64_t shuffleSeed = 0;

@@ -20,7 +20,8 @@ static std::string bytes(uint64_t count) {
   for (; value >= 10000 && unit < 4; ++unit)
     value /= 1024;
   char text[64];
-  std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+  std::snprintf(text, sizeof text, unit ? "%.1f %s" : "%.0f %s", value,
+                units[unit]);
   return text;
 }
 
@@ -49,62 +50,96 @@ struct DeviceLine {
 
 } // namespace
 
-static void printText(const rondo_program_info &info, const rondo_session_report &report, const std::vector<LaneLine> &lanes,
-                      const std::vector<DeviceLine> &devices, const std::vector<double> &losses) {
-  std::printf("%s: %llu steps of %u rounds x %u micro-batches on %u devices, staleness %u\n", info.name,
-              (unsigned long long)report.steps, info.rounds, info.micro_batches, info.devices, info.staleness);
+static void printText(const rondo_program_info &info,
+                      const rondo_session_report &report,
+                      const std::vector<LaneLine> &lanes,
+                      const std::vector<DeviceLine> &devices,
+                      const std::vector<double> &losses) {
+  std::printf("%s: %llu steps of %u rounds x %u micro-batches on %u devices, "
+              "staleness %u\n",
+              info.name, (unsigned long long)report.steps, info.rounds,
+              info.micro_batches, info.devices, info.staleness);
   if (info.plan[0])
     std::printf("plan: %s\n", info.plan);
   for (size_t step = 0; step < losses.size(); ++step)
     std::printf("step %zu  loss %.9g\n", step, losses[step]);
   if (report.steps == 0)
     return;
-  std::printf("time: %s a step, predicted %s (%.2f x)\n", duration(report.step_seconds).c_str(),
+  std::printf("time: %s a step, predicted %s (%.2f x)\n",
+              duration(report.step_seconds).c_str(),
               duration(info.predicted_step_ns / 1e9).c_str(),
-              info.predicted_step_ns > 0 ? report.step_seconds * 1e9 / info.predicted_step_ns : 0.0);
+              info.predicted_step_ns > 0
+                  ? report.step_seconds * 1e9 / info.predicted_step_ns
+                  : 0.0);
   if (report.tokens_per_step)
-    std::printf("speed: %.6g tokens/s\n", (double)report.tokens_per_step / report.step_seconds);
+    std::printf("speed: %.6g tokens/s\n",
+                (double)report.tokens_per_step / report.step_seconds);
   else
-    std::printf("speed: %.6g samples/s\n", (double)report.samples_per_step / report.step_seconds);
-  std::printf("moved in a step: %s up, %s down, %s between devices\n", bytes(report.uploaded / report.steps).c_str(),
-              bytes(report.downloaded / report.steps).c_str(), bytes(report.peer / report.steps).c_str());
-  std::printf("memory planned: %s on each device, %s pinned, %s of other host memory\n", bytes(info.device_bytes).c_str(),
-              bytes(info.pinned_bytes).c_str(), bytes(info.host_bytes).c_str());
+    std::printf("speed: %.6g samples/s\n",
+                (double)report.samples_per_step / report.step_seconds);
+  std::printf("moved in a step: %s up, %s down, %s between devices\n",
+              bytes(report.uploaded / report.steps).c_str(),
+              bytes(report.downloaded / report.steps).c_str(),
+              bytes(report.peer / report.steps).c_str());
+  std::printf(
+      "memory planned: %s on each device, %s pinned, %s of other host memory\n",
+      bytes(info.device_bytes).c_str(), bytes(info.pinned_bytes).c_str(),
+      bytes(info.host_bytes).c_str());
   for (size_t i = 0; i < devices.size(); ++i)
-    if (const auto &[name, device] = devices[i]; device.workspace + device.other != 0)
-      std::printf("device %zu (%s): beside the plan, %s for libraries and %s for code and the driver, of %s\n", i, name.c_str(),
-                  bytes(device.workspace).c_str(), bytes(device.other).c_str(), bytes(device.total).c_str());
+    if (const auto &[name, device] = devices[i];
+        device.workspace + device.other != 0)
+      std::printf("device %zu (%s): beside the plan, %s for libraries and %s "
+                  "for code and the driver, of %s\n",
+                  i, name.c_str(), bytes(device.workspace).c_str(),
+                  bytes(device.other).c_str(), bytes(device.total).c_str());
   std::printf("lanes, busy share of %s:\n", duration(report.seconds).c_str());
   for (const auto &[name, lane] : lanes) {
-    std::printf("  %-24s %5.1f %%", name.c_str(), report.seconds > 0 ? 100 * lane.busy_seconds / report.seconds : 0.0);
+    std::printf("  %-24s %5.1f %%", name.c_str(),
+                report.seconds > 0 ? 100 * lane.busy_seconds / report.seconds
+                                   : 0.0);
     if (lane.copied_bytes && lane.busy_seconds > 0)
-      std::printf("  %s at %.2f GB/s", bytes(lane.copied_bytes).c_str(), (double)lane.copied_bytes / lane.busy_seconds / 1e9);
+      std::printf("  %s at %.2f GB/s", bytes(lane.copied_bytes).c_str(),
+                  (double)lane.copied_bytes / lane.busy_seconds / 1e9);
     std::printf("\n");
   }
 }
 
-static void printJson(const rondo_program_info &info, const rondo_session_report &report, const std::vector<LaneLine> &lanes,
-                      const std::vector<DeviceLine> &devices, const std::vector<double> &losses) {
+static void printJson(const rondo_program_info &info,
+                      const rondo_session_report &report,
+                      const std::vector<LaneLine> &lanes,
+                      const std::vector<DeviceLine> &devices,
+                      const std::vector<double> &losses) {
   Json json;
-  json["program"] = {{"name", info.name},           {"source", info.source},
-                     {"devices", info.devices},     {"rounds", info.rounds},
-                     {"micro_batches", info.micro_batches}, {"staleness", info.staleness},
+  json["program"] = {{"name", info.name},
+                     {"source", info.source},
+                     {"devices", info.devices},
+                     {"rounds", info.rounds},
+                     {"micro_batches", info.micro_batches},
+                     {"staleness", info.staleness},
                      {"plan", info.plan}};
   json["steps"] = report.steps;
   json["losses"] = losses;
   json["seconds"] = report.seconds;
-  json["step_seconds"] = {{"measured", report.step_seconds}, {"predicted", info.predicted_step_ns / 1e9}};
+  json["step_seconds"] = {{"measured", report.step_seconds},
+                          {"predicted", info.predicted_step_ns / 1e9}};
   double rate = report.step_seconds > 0 ? 1 / report.step_seconds : 0;
   json["samples_per_second"] = (double)report.samples_per_step * rate;
   if (report.tokens_per_step)
     json["tokens_per_second"] = (double)report.tokens_per_step * rate;
-  json["bytes"] = {{"uploaded", report.uploaded}, {"downloaded", report.downloaded}, {"peer", report.peer},
-                   {"predicted_uploaded_per_step", info.predicted_uploaded},
-                   {"predicted_downloaded_per_step", info.predicted_downloaded}};
-  json["planned_memory"] = {{"device", info.device_bytes}, {"pinned", info.pinned_bytes}, {"host", info.host_bytes}};
+  json["bytes"] = {
+      {"uploaded", report.uploaded},
+      {"downloaded", report.downloaded},
+      {"peer", report.peer},
+      {"predicted_uploaded_per_step", info.predicted_uploaded},
+      {"predicted_downloaded_per_step", info.predicted_downloaded}};
+  json["planned_memory"] = {{"device", info.device_bytes},
+                            {"pinned", info.pinned_bytes},
+                            {"host", info.host_bytes}};
   json["lanes"] = Json::array();
   for (const auto &[name, lane] : lanes)
-    json["lanes"].push_back({{"name", name}, {"busy_seconds", lane.busy_seconds}, {"copied_bytes", lane.copied_bytes}});
+    json["lanes"].push_back({{"name", name},
+                             {"busy_seconds", lane.busy_seconds},
+                             {"copied_bytes", lane.copied_bytes}});
   json["devices"] = Json::array();
   for (const auto &[name, device] : devices)
     json["devices"].push_back({{"name", name},
@@ -112,10 +147,13 @@ static void printJson(const rondo_program_info &info, const rondo_session_report
                                {"workspace", device.workspace},
                                {"other", device.other},
                                {"total", device.total}});
-  std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::printf("%s\n",
+              json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-rondo_error *rondo::run::printReport(const Options &options, const rondo_program *program, rondo_session *session,
+rondo_error *rondo::run::printReport(const Options &options,
+                                     const rondo_program *program,
+                                     rondo_session *session,
                                      const std::vector<double> &losses) {
   rondo_program_info info = RONDO_INIT(rondo_program_info);
   rondo_session_report report = RONDO_INIT(rondo_session_report);
@@ -137,6 +175,7 @@ rondo_error *rondo::run::printReport(const Options &options, const rondo_program
       return error;
     devices.push_back({device.name, device});
   }
-  (options.report == Options::Report::Json ? printJson : printText)(info, report, lanes, devices, losses);
+  (options.report == Options::Report::Json ? printJson : printText)(
+      info, report, lanes, devices, losses);
   return nullptr;
 }

@@ -19,7 +19,9 @@ namespace {
 
 struct Closer {
   void operator()(rondo_program *program) const { rondo_program_free(program); }
-  void operator()(rondo_session *session) const { rondo_session_close(session); }
+  void operator()(rondo_session *session) const {
+    rondo_session_close(session);
+  }
   void operator()(std::FILE *file) const { std::fclose(file); }
 };
 using File = std::unique_ptr<std::FILE, Closer>;
@@ -77,7 +79,9 @@ bool Runner::open() {
     return false;
   program.reset(loaded);
   rondo_session_options given = RONDO_INIT(rondo_session_options);
-  auto text = [](const std::string &value) { return value.empty() ? nullptr : value.c_str(); };
+  auto text = [](const std::string &value) {
+    return value.empty() ? nullptr : value.c_str();
+  };
   given.device = text(options.device);
   given.host_threads = options.hostThreads;
   given.weights = text(options.weights);
@@ -102,9 +106,11 @@ bool Runner::openFile(const std::string &path, File &file) {
 
 bool Runner::bindInputs() {
   for (const auto &[name, path] : options.inputs)
-    if (!check(rondo_session_set_input_file(session.get(), name.c_str(), path.c_str())))
+    if (!check(rondo_session_set_input_file(session.get(), name.c_str(),
+                                            path.c_str())))
       return false;
-  if (!check(rondo_session_set_order(session.get(), options.shuffle, options.shuffleSeed, options.epochs)))
+  if (!check(rondo_session_set_order(session.get(), options.shuffle,
+                                     options.shuffleSeed, options.epochs)))
     return false;
   if (options.steps == 0)
     return true;
@@ -112,9 +118,12 @@ bool Runner::bindInputs() {
   if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
     return false;
   // Where there is not even one step, let the session say what is missing.
-  steps = options.steps > 0 ? (uint64_t)options.steps : available == 0 ? 1 : available;
+  steps = options.steps > 0 ? (uint64_t)options.steps
+          : available == 0  ? 1
+                            : available;
   if (available == UINT64_MAX && options.steps < 0)
-    return fail("the program stages no inputs, so --steps must say how long to train");
+    return fail(
+        "the program stages no inputs, so --steps must say how long to train");
   return true;
 }
 
@@ -125,33 +134,44 @@ void Runner::record(const rondo_step_info &step) {
   if (lossFile)
     std::fprintf(lossFile.get(), "%" PRIu64 ",%.17g\n", step.step, step.loss);
   if (logFile) {
-    std::fprintf(logFile.get(), "{\"step\":%" PRIu64 ",\"loss\":%.17g,\"gradient_norm\":", step.step, step.loss);
+    std::fprintf(logFile.get(),
+                 "{\"step\":%" PRIu64 ",\"loss\":%.17g,\"gradient_norm\":",
+                 step.step, step.loss);
     if (step.gradient_norm >= 0)
       std::fprintf(logFile.get(), "%.17g", step.gradient_norm);
     else
       std::fputs("null", logFile.get());
     bool tokens = shape.tokens_per_step != 0;
-    std::fprintf(logFile.get(), ",\"learning_rate\":%.17g,\"seconds\":%.9g,\"%s\":%.6g}\n", step.learning_rate, seconds,
-                 tokens ? "tokens_per_second" : "samples_per_second",
-                 (double)(tokens ? shape.tokens_per_step : shape.samples_per_step) / seconds);
+    std::fprintf(
+        logFile.get(),
+        ",\"learning_rate\":%.17g,\"seconds\":%.9g,\"%s\":%.6g}\n",
+        step.learning_rate, seconds,
+        tokens ? "tokens_per_second" : "samples_per_second",
+        (double)(tokens ? shape.tokens_per_step : shape.samples_per_step) /
+            seconds);
     std::fflush(logFile.get());
   }
   if (options.report == Options::Report::None)
     std::printf("step %" PRIu64 "  loss %.9g\n", step.step, step.loss);
   else if (terminal)
-    std::fprintf(stderr, "\rstep %" PRIu64 " of %" PRIu64 "  loss %.6g\033[K", step.step + 1, steps, step.loss);
+    std::fprintf(stderr, "\rstep %" PRIu64 " of %" PRIu64 "  loss %.6g\033[K",
+                 step.step + 1, steps, step.loss);
 }
 
 bool Runner::train() {
-  if (!check(rondo_session_set_learning_rate(session.get(), options.learningRate.c_str(), steps)) ||
+  if (!check(rondo_session_set_learning_rate(
+          session.get(), options.learningRate.c_str(), steps)) ||
       !check(rondo_session_get_report(session.get(), &shape)))
     return false;
   if (!openFile(options.losses, lossFile) || !openFile(options.log, logFile))
     return false;
   if (lossFile)
     std::fputs("step,loss\n", lossFile.get());
-  before = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  if (!check(rondo_session_start(session.get(), steps, !options.saveGradients.empty())))
+  before = std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+               .count();
+  if (!check(rondo_session_start(session.get(), steps,
+                                 !options.saveGradients.empty())))
     return false;
   for (uint64_t step = 0; step < steps; ++step) {
     rondo_step_info info = RONDO_INIT(rondo_step_info);
@@ -165,16 +185,23 @@ bool Runner::train() {
 }
 
 bool Runner::finish() {
-  rondo_names names = options.sourceNames ? RONDO_SOURCE_NAMES : RONDO_ONNX_NAMES;
-  if (!options.save.empty() && !check(rondo_session_save(session.get(), options.save.c_str(), RONDO_VALUE, names)))
+  rondo_names names =
+      options.sourceNames ? RONDO_SOURCE_NAMES : RONDO_ONNX_NAMES;
+  if (!options.save.empty() &&
+      !check(rondo_session_save(session.get(), options.save.c_str(),
+                                RONDO_VALUE, names)))
     return false;
   if (!options.saveGradients.empty() &&
-      !check(rondo_session_save(session.get(), options.saveGradients.c_str(), RONDO_GRADIENT, names)))
+      !check(rondo_session_save(session.get(), options.saveGradients.c_str(),
+                                RONDO_GRADIENT, names)))
     return false;
-  if (options.report != Options::Report::None && !check(printReport(options, program.get(), session.get(), losses)))
+  if (options.report != Options::Report::None &&
+      !check(printReport(options, program.get(), session.get(), losses)))
     return false;
-  for (auto &[file, path] : {std::pair(&lossFile, &options.losses), std::pair(&logFile, &options.log)})
-    if (*file && (std::ferror(file->get()) || std::fclose(file->release()) != 0))
+  for (auto &[file, path] : {std::pair(&lossFile, &options.losses),
+                             std::pair(&logFile, &options.log)})
+    if (*file &&
+        (std::ferror(file->get()) || std::fclose(file->release()) != 0))
       return fail(*path + ": cannot be written");
   return true;
 }
@@ -184,7 +211,8 @@ int Runner::run() {
     return code;
   bool trained = train() && finish();
   // What ran before an error is what one wants to see then.
-  if (!options.trace.empty() && losses.size() > 0 && !check(rondo_session_write_trace(session.get(), options.trace.c_str())))
+  if (!options.trace.empty() && losses.size() > 0 &&
+      !check(rondo_session_write_trace(session.get(), options.trace.c_str())))
     return code;
   return trained ? 0 : code;
 }

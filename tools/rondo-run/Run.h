@@ -18,7 +18,8 @@ namespace rondo::run {
 int run(const Options &options);
 
 /// Prints what happened to standard output. Null, or an error.
-rondo_error *printReport(const Options &options, const rondo_program *program, rondo_session *session,
+rondo_error *printReport(const Options &options, const rondo_program *program,
+                         rondo_session *session,
                          const std::vector<double> &losses);
 
 } // namespace rondo::run

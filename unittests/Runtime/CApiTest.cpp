@@ -33,7 +33,9 @@ protected:
   }
   void fails(rondo_error *error, rondo_code code, const char *part) {
     EXPECT_EQ(rondo_error_code(error), code);
-    EXPECT_NE(std::string(rondo_error_message(error)).find(part), std::string::npos) << rondo_error_message(error);
+    EXPECT_NE(std::string(rondo_error_message(error)).find(part),
+              std::string::npos)
+        << rondo_error_message(error);
     rondo_error_free(error);
   }
   void open() {
@@ -41,8 +43,10 @@ protected:
     sessionOptions.device = "host:2";
     ok(rondo_session_open(program, &sessionOptions, &session));
     int64_t shape[] = {(int64_t)data.samples, TOY_COLUMNS};
-    ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape, data.x.data()));
-    ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape, data.labels.data()));
+    ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape,
+                               data.x.data()));
+    ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape,
+                               data.labels.data()));
   }
 
   TemporaryFolder folder;
@@ -71,16 +75,19 @@ TEST_F(CApiTest, DescribesPrograms) {
   ok(rondo_program_get_input(program, 0, &input));
   EXPECT_STREQ(input.name, "x");
   EXPECT_EQ(input.shape[1], TOY_COLUMNS);
-  fails(rondo_program_get_input(program, 2, &input), RONDO_USER_ERROR, "input 2 of 2");
+  fails(rondo_program_get_input(program, 2, &input), RONDO_USER_ERROR,
+        "input 2 of 2");
   rondo_parameter_info parameter = RONDO_INIT(rondo_parameter_info);
   ok(rondo_program_get_parameter(program, 1, &parameter));
   EXPECT_STREQ(parameter.source, "layer0.weight");
   EXPECT_EQ(parameter.elements, kToyWeight);
   EXPECT_TRUE(parameter.trainable);
-  fails(rondo_program_get_parameter(program, 4, &parameter), RONDO_USER_ERROR, "parameter 4 of 4");
+  fails(rondo_program_get_parameter(program, 4, &parameter), RONDO_USER_ERROR,
+        "parameter 4 of 4");
 }
 
-// A caller built against an older header has smaller structures: nothing beyond them is written.
+// A caller built against an older header has smaller structures: nothing beyond
+// them is written.
 TEST_F(CApiTest, RespectsTheCallersStructureSize) {
   rondo_program_info info = RONDO_INIT(rondo_program_info);
   info.size = offsetof(rondo_program_info, rotation);
@@ -91,7 +98,8 @@ TEST_F(CApiTest, RespectsTheCallersStructureSize) {
   EXPECT_EQ(info.rotation, 77u);
   EXPECT_EQ(info.plan, nullptr);
   info.size = 0;
-  fails(rondo_program_get_info(program, &info), RONDO_INTERNAL_ERROR, "without its size");
+  fails(rondo_program_get_info(program, &info), RONDO_INTERNAL_ERROR,
+        "without its size");
 }
 
 TEST_F(CApiTest, Trains) {
@@ -109,8 +117,10 @@ TEST_F(CApiTest, Trains) {
   ok(rondo_session_wait_step(session, 2, &step));
   EXPECT_EQ(step.step, 2u);
   EXPECT_LT(step.gradient_norm, 0);
-  ok(rondo_session_save(session, (folder / "w.safetensors").c_str(), RONDO_VALUE, RONDO_ONNX_NAMES));
-  ok(rondo_session_save(session, (folder / "g.safetensors").c_str(), RONDO_GRADIENT, RONDO_SOURCE_NAMES));
+  ok(rondo_session_save(session, (folder / "w.safetensors").c_str(),
+                        RONDO_VALUE, RONDO_ONNX_NAMES));
+  ok(rondo_session_save(session, (folder / "g.safetensors").c_str(),
+                        RONDO_GRADIENT, RONDO_SOURCE_NAMES));
   EXPECT_GT(readBytes(folder / "g.safetensors").size(), kToyWeightsBytes);
   rondo_session_report report = RONDO_INIT(rondo_session_report);
   ok(rondo_session_get_report(session, &report));
@@ -119,20 +129,26 @@ TEST_F(CApiTest, Trains) {
   rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
   ok(rondo_session_get_lane(session, 11, &lane));
   EXPECT_STREQ(lane.name, "host Staging");
-  fails(rondo_session_get_lane(session, 12, &lane), RONDO_USER_ERROR, "lane 12 of 12");
+  fails(rondo_session_get_lane(session, 12, &lane), RONDO_USER_ERROR,
+        "lane 12 of 12");
   EXPECT_EQ(report.devices, 2u);
   rondo_device_info device = RONDO_INIT(rondo_device_info);
   ok(rondo_session_get_device(session, 1, &device));
   EXPECT_STREQ(device.name, "host");
   EXPECT_EQ(device.workspace, 0u);
   EXPECT_GT(device.total, device.arena);
-  fails(rondo_session_get_device(session, 2, &device), RONDO_USER_ERROR, "device 2 of 2");
+  fails(rondo_session_get_device(session, 2, &device), RONDO_USER_ERROR,
+        "device 2 of 2");
   std::vector<float> bias(TOY_COLUMNS);
-  ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT, bias.data(), bias.size()));
+  ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT,
+                                  bias.data(), bias.size()));
   EXPECT_NE(bias[0], 0);
-  ok(rondo_session_write_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT, bias.data(), bias.size()));
-  fails(rondo_session_start(session, 1, 0), RONDO_USER_ERROR, "enough for 0 more");
-  fails(rondo_session_wait_loss(session, 3, losses), RONDO_USER_ERROR, "step 3 has not been started");
+  ok(rondo_session_write_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT,
+                                   bias.data(), bias.size()));
+  fails(rondo_session_start(session, 1, 0), RONDO_USER_ERROR,
+        "enough for 0 more");
+  fails(rondo_session_wait_loss(session, 3, losses), RONDO_USER_ERROR,
+        "step 3 has not been started");
 }
 
 TEST_F(CApiTest, MemoryIsTakenFromItsBeginning) {
@@ -142,8 +158,10 @@ TEST_F(CApiTest, MemoryIsTakenFromItsBeginning) {
   // The samples that come next, given as an array of their own.
   uint64_t perStep = data.samples / 3;
   int64_t shape[] = {(int64_t)perStep, TOY_COLUMNS};
-  ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape, data.x.data() + perStep * TOY_COLUMNS));
-  ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape, data.labels.data() + perStep));
+  ok(rondo_session_set_input(session, "x", RONDO_F32, 2, shape,
+                             data.x.data() + perStep * TOY_COLUMNS));
+  ok(rondo_session_set_input(session, "labels", RONDO_I64, 1, shape,
+                             data.labels.data() + perStep));
   ok(rondo_session_step(session, 1, losses + 1));
   ToyReference reference = trainReference(options, data, 2);
   EXPECT_NEAR(losses[1], reference.losses[1], 1e-5 * losses[1]);
@@ -161,16 +179,23 @@ TEST_F(CApiTest, AProgramMayGoBeforeItsSessions) {
 TEST_F(CApiTest, HandsOutErrors) {
   rondo_session_options sessionOptions = RONDO_INIT(rondo_session_options);
   sessionOptions.device = "host:9";
-  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "--device=host:9");
+  fails(rondo_session_open(program, &sessionOptions, &session),
+        RONDO_BAD_OPTION, "--device=host:9");
   sessionOptions.device = "cuda:2";
-  fails(rondo_session_open(program, &sessionOptions, &session), RONDO_BAD_OPTION, "holds no code for GPUs");
+  fails(rondo_session_open(program, &sessionOptions, &session),
+        RONDO_BAD_OPTION, "holds no code for GPUs");
   open();
-  fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION, "--lr-schedule=bumpy");
-  fails(rondo_session_set_input_file(session, "x", "/no/such.npy"), RONDO_USER_ERROR, "No such file");
-  fails(rondo_session_write_trace(session, "/tmp/x"), RONDO_USER_ERROR, "without tracing");
-  fails(rondo_session_set_order(session, 1, 1, 0), RONDO_BAD_OPTION, "0 epochs");
+  fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION,
+        "--lr-schedule=bumpy");
+  fails(rondo_session_set_input_file(session, "x", "/no/such.npy"),
+        RONDO_USER_ERROR, "No such file");
+  fails(rondo_session_write_trace(session, "/tmp/x"), RONDO_USER_ERROR,
+        "without tracing");
+  fails(rondo_session_set_order(session, 1, 1, 0), RONDO_BAD_OPTION,
+        "0 epochs");
   EXPECT_EQ(rondo_error_code(nullptr), RONDO_OK);
   EXPECT_STREQ(rondo_error_message(nullptr), "");
-  EXPECT_NE(std::string(rondo_list_devices()).find("host:N"), std::string::npos);
+  EXPECT_NE(std::string(rondo_list_devices()).find("host:N"),
+            std::string::npos);
   EXPECT_STREQ(rondo_runtime_version(), "0.1.0");
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Most of it needs GPUs: RONDO_TEST_CUDA=N says how many may be used. CONTRIBUTING.md says how to run it on another machine.
+// Most of it needs GPUs: RONDO_TEST_CUDA=N says how many may be used.
+// CONTRIBUTING.md says how to run it on another machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +26,8 @@ ToyOptions onGpus(ToyOptions options) {
   return options;
 }
 
-#define NEEDS_GPUS(COUNT)                                                                                              \
-  if (testGpus() < (COUNT))                                                                                            \
+#define NEEDS_GPUS(COUNT)                                                      \
+  if (testGpus() < (COUNT))                                                    \
   GTEST_SKIP() << "needs " << (COUNT) << " GPUs: set RONDO_TEST_CUDA"
 
 void expectPart(const Status &status, Code code, const char *part) {
@@ -42,7 +43,8 @@ class CudaTraining : public ::testing::TestWithParam<ToyOptions> {};
 // Without a GPU
 //===----------------------------------------------------------------------===//
 
-// What holds code for GPUs runs on the host, too, with the same bits as what holds none.
+// What holds code for GPUs runs on the host, too, with the same bits as what
+// holds none.
 TEST(Cuda, ProgramsForGpusRunOnTheHost) {
   SessionOptions onHost;
   onHost.device = "host:2";
@@ -76,21 +78,28 @@ TEST_P(CudaTraining, FollowsTheReference) {
   ToyOptions options = onGpus(GetParam());
   NEEDS_GPUS(options.devices);
   constexpr uint64_t steps = 5;
-  ToyReference reference = trainReference(options, toyData(options, steps), steps);
-  expectLike(train(options, steps), reference, options.clipNorm > 0, options.bf16 ? 3e-3 : 1e-4);
+  ToyReference reference =
+      trainReference(options, toyData(options, steps), steps);
+  expectLike(train(options, steps), reference, options.clipNorm > 0,
+             options.bf16 ? 3e-3 : 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, CudaTraining,
-                         ::testing::Values(toy(1, 1, 1), toy(1, 2, 2), toy(1, 2, 2, 1), toy(1, 1, 2, 0, true),
-                                           toy(1, 2, 2, 1, true, true, 0.5), toy(2, 1, 4), toy(2, 2, 2),
-                                           toy(2, 2, 2, 1, false, true, 0.5), toy(2, 1, 2, 1, true)));
+                         ::testing::Values(toy(1, 1, 1), toy(1, 2, 2),
+                                           toy(1, 2, 2, 1),
+                                           toy(1, 1, 2, 0, true),
+                                           toy(1, 2, 2, 1, true, true, 0.5),
+                                           toy(2, 1, 4), toy(2, 2, 2),
+                                           toy(2, 2, 2, 1, false, true, 0.5),
+                                           toy(2, 1, 2, 1, true)));
 
 TEST(Cuda, RunsChangeNoBit) {
   NEEDS_GPUS(1);
   for (uint32_t staleness : {0u, 1u}) {
     Outcome first = train(onGpus(toy(1, 2, 2, staleness, true, true, 0.5)), 6);
     for (int i = 0; i < 3; ++i)
-      EXPECT_TRUE(train(onGpus(toy(1, 2, 2, staleness, true, true, 0.5)), 6) == first);
+      EXPECT_TRUE(train(onGpus(toy(1, 2, 2, staleness, true, true, 0.5)), 6) ==
+                  first);
   }
 }
 
@@ -99,7 +108,9 @@ TEST(Cuda, GpusChangeNoBit) {
   for (uint32_t staleness : {0u, 1u}) {
     Outcome first = train(onGpus(toy(1, 2, 2, staleness, true, true, 0.5)), 6);
     for (uint32_t devices = 2; devices <= testGpus(); ++devices)
-      EXPECT_TRUE(train(onGpus(toy(devices, 2, 2, staleness, true, true, 0.5)), 6) == first) << devices;
+      EXPECT_TRUE(train(onGpus(toy(devices, 2, 2, staleness, true, true, 0.5)),
+                        6) == first)
+          << devices;
   }
 }
 
@@ -142,11 +153,13 @@ TEST(Cuda, AnIndexOutOfRangeNamesItsNode) {
     EXPECT_OK(running.session->start(3));
     StepResult result;
     EXPECT_OK(running.session->waitStep(0, result));
-    expectPart(running.session->waitStep(1, result), Code::User,
-               "step 1, micro-batch 1: node 'node_square': an index is out of range");
+    expectPart(
+        running.session->waitStep(1, result), Code::User,
+        "step 1, micro-batch 1: node 'node_square': an index is out of range");
     Running good(options, 3);
     EXPECT_OK(good.session->start(1));
-    EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), read(*good.session, "val_1", 0, kToyWeight));
+    EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight),
+              read(*good.session, "val_1", 0, kToyWeight));
   }
 }
 
@@ -159,7 +172,8 @@ TEST(Cuda, ANonFiniteLossStopsBeforeTheUpdate) {
   bad.data.x[(2 * 2 + 1) * TOY_ROWS * TOY_COLUMNS] = NAN;
   EXPECT_OK(bad.session->start(6));
   double loss = 0;
-  expectPart(bad.session->waitLoss(5, loss), Code::User, "step 2, micro-batch 1, layer 1: the loss is nan");
+  expectPart(bad.session->waitLoss(5, loss), Code::User,
+             "step 2, micro-batch 1, layer 1: the loss is nan");
   EXPECT_EQ(bad.session->completedSteps(), 2u);
   EXPECT_TRUE(outcomeOf(*bad.session, 2) == before);
 }
@@ -185,8 +199,11 @@ TEST(Cuda, ReportsAndTraces) {
   EXPECT_GT(report.devices[0].total, report.devices[0].arena);
   EXPECT_OK(running.session->writeTrace(running.folder / "trace.json"));
   std::string trace = readBytes(running.folder / "trace.json");
-  EXPECT_NE(trace.find("\"name\":\"forward layer 0 r0 mb0\",\"cat\":\"Launch\",\"pid\":0,\"tid\":0"), std::string::npos);
-  // Device times and host times are of one clock: nothing begins before the step does.
+  EXPECT_NE(trace.find("\"name\":\"forward layer 0 r0 "
+                       "mb0\",\"cat\":\"Launch\",\"pid\":0,\"tid\":0"),
+            std::string::npos);
+  // Device times and host times are of one clock: nothing begins before the
+  // step does.
   EXPECT_EQ(trace.find("\"ts\":-"), std::string::npos);
 }
 
@@ -203,27 +220,33 @@ TEST(Cuda, SaysWhatTheCodeLacks) {
   };
   program::ProgramT table = toyProgram(onGpus(toy(1, 1, 1)));
   table.device_code[0]->arch = "sm_999";
-  expectPart(open(std::move(table)), Code::Device, "its code is for sm_999, but ");
+  expectPart(open(std::move(table)), Code::Device,
+             "its code is for sm_999, but ");
   table = toyProgram(onGpus(toy(1, 1, 1)));
   table.entries[1]->calls[1]->gpu_symbol = "no_loss";
   expectPart(open(std::move(table)), Code::User,
-             "node 'node_square' (kernel 'no_loss'): the program's code lacks kernel 'no_loss'");
+             "node 'node_square' (kernel 'no_loss'): the program's code lacks "
+             "kernel 'no_loss'");
   table = toyProgram(onGpus(toy(1, 1, 1)));
   table.entries[1]->calls[1]->gpu_symbol = "";
   expectPart(open(std::move(table)), Code::User, "has no kernel for GPUs");
   table = toyProgram(onGpus(toy(1, 1, 1)));
   table.entries[1]->calls[1]->shared_bytes = 1 << 20;
-  expectPart(open(std::move(table)), Code::Device, "needs 1048576 bytes of shared memory a block");
+  expectPart(open(std::move(table)), Code::Device,
+             "needs 1048576 bytes of shared memory a block");
   table = toyProgram(onGpus(toy(1, 1, 1)));
   table.device_bytes = uint64_t(1) << 45;
-  expectPart(open(std::move(table)), Code::Device, "35184372088832 bytes (32.0 TiB) are planned");
+  expectPart(open(std::move(table)), Code::Device,
+             "35184372088832 bytes (32.0 TiB) are planned");
   table = toyProgram(onGpus(toy(1, 1, 1)));
   table.entries[0]->calls[0]->gemm->type_c = program::ElementType::BF16;
   table.entries[0]->calls[0]->node = "node_product";
-  expectPart(open(std::move(table)), Code::Device, "node 'node_product': cuBLASLt has no product of");
+  expectPart(open(std::move(table)), Code::Device,
+             "node 'node_product': cuBLASLt has no product of");
   ToyOptions many = onGpus(toy(1000, 1, 1));
   many.rotate = false;
-  expectPart(open(toyProgram(many)), Code::Device, "the program wants 1000 GPUs");
+  expectPart(open(toyProgram(many)), Code::Device,
+             "the program wants 1000 GPUs");
 }
 
 TEST(Cuda, TheWatchdogSaysWhoWaitsForWhat) {
@@ -245,17 +268,22 @@ TEST(Cuda, TheWatchdogSaysWhoWaitsForWhat) {
   std::unique_ptr<Session> session;
   EXPECT_OK(Session::open(*program, sessionOptions, session));
   ToyData data = toyData(options, 1);
-  EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{4, TOY_COLUMNS}, data.x.data()));
-  EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{4}, data.labels.data()));
+  EXPECT_OK(session->setInput("x", program::ElementType::F32,
+                              std::vector<int64_t>{4, TOY_COLUMNS},
+                              data.x.data()));
+  EXPECT_OK(session->setInput("labels", program::ElementType::I64,
+                              std::vector<int64_t>{4}, data.labels.data()));
   EXPECT_OK(session->start(1));
   double loss = 0;
   Status status = session->waitLoss(0, loss);
-  for (const char *part : {"no operation ended within 0.2 seconds", "'forward layer 0 r0 mb0'", "is running",
-                           "waits for 'forward layer 0 r0 mb0'"})
+  for (const char *part :
+       {"no operation ended within 0.2 seconds", "'forward layer 0 r0 mb0'",
+        "is running", "waits for 'forward layer 0 r0 mb0'"})
     expectPart(status, Code::Device, part);
 }
 
-// A kernel that writes where nothing is takes the process's context along: run by the next test, in a process of its own.
+// A kernel that writes where nothing is takes the process's context along: run
+// by the next test, in a process of its own.
 TEST(Cuda, DISABLED_Fault) {
   TemporaryFolder folder;
   ToyOptions options = onGpus(toy(testGpus(), 1, 1));
@@ -270,8 +298,12 @@ TEST(Cuda, DISABLED_Fault) {
   ASSERT_TRUE(opened.ok()) << opened.message();
   ToyData data = toyData(options, 4);
   auto samples = (int64_t)data.samples;
-  EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{samples, TOY_COLUMNS}, data.x.data()));
-  EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{samples}, data.labels.data()));
+  EXPECT_OK(session->setInput("x", program::ElementType::F32,
+                              std::vector<int64_t>{samples, TOY_COLUMNS},
+                              data.x.data()));
+  EXPECT_OK(session->setInput("labels", program::ElementType::I64,
+                              std::vector<int64_t>{samples},
+                              data.labels.data()));
   EXPECT_OK(session->start(4));
   double loss = 0;
   Status status = session->waitLoss(3, loss);
@@ -285,8 +317,13 @@ TEST(Cuda, DISABLED_Fault) {
 
 TEST(Cuda, AFaultNamesTheOperation) {
   NEEDS_GPUS(1);
-  std::string self = std::filesystem::read_symlink("/proc/self/exe").string(), output;
-  std::FILE *run = popen(("'" + self + "' --gtest_filter=Cuda.DISABLED_Fault --gtest_also_run_disabled_tests 2>&1").c_str(), "r");
+  std::string self = std::filesystem::read_symlink("/proc/self/exe").string(),
+              output;
+  std::FILE *run = popen(("'" + self +
+                          "' --gtest_filter=Cuda.DISABLED_Fault "
+                          "--gtest_also_run_disabled_tests 2>&1")
+                             .c_str(),
+                         "r");
   ASSERT_TRUE(run);
   for (char line[512]; std::fgets(line, sizeof line, run);)
     output += line;

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The conformance suite: parameterised by a device specification. Memory of a device is reached by copies alone.
+// The conformance suite: parameterised by a device specification. Memory of a
+// device is reached by copies alone.
 //
 //===----------------------------------------------------------------------===//
 
+#include "rondo/Runtime/Device.h"
 #include "Host/HostDevice.h"
 #include "ProgramBuilder.h"
-#include "rondo/Runtime/Device.h"
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
@@ -29,7 +30,8 @@ std::vector<const char *> cudaSpecs() {
   static const std::string all = format("cuda:%u", testGpus());
   if (testGpus() == 0)
     return {};
-  return testGpus() == 1 ? std::vector<const char *>{"cuda:1"} : std::vector<const char *>{"cuda:1", all.c_str()};
+  return testGpus() == 1 ? std::vector<const char *>{"cuda:1"}
+                         : std::vector<const char *>{"cuda:1", all.c_str()};
 }
 
 class DeviceTest : public ::testing::TestWithParam<const char *> {
@@ -49,7 +51,8 @@ protected:
     entry->calls.push_back(std::make_unique<program::CallT>());
     entry->calls[0]->symbol = "iota";
     entry->calls[0]->extent = 64;
-    entry->calls[0]->addresses = {program::Address(0, 0), program::Address(1, 0)};
+    entry->calls[0]->addresses = {program::Address(0, 0),
+                                  program::Address(1, 0)};
     table.entries.push_back(std::move(entry));
     // A GPU prepares only what some operation launches.
     auto launch = std::make_unique<program::OpT>();
@@ -79,7 +82,8 @@ protected:
       capacity = 64;
     options.stop = &stop;
     devices.clear();
-    Status status = openDevices(GetParam(), *program, *executable, options, devices);
+    Status status =
+        openDevices(GetParam(), *program, *executable, options, devices);
     ASSERT_TRUE(status.ok()) << status.message();
     status = devices[0]->share(shared.buffer(), "shared memory");
     ASSERT_TRUE(status.ok()) << status.message();
@@ -88,13 +92,15 @@ protected:
   /// A buffer on device 0.
   static uint32_t deviceBuffer(const program::ProgramT &table) {
     for (uint32_t i = 0; i < table.buffers.size(); ++i)
-      if (table.buffers[i]->space == program::Space::Device && table.buffers[i]->device == 0)
+      if (table.buffers[i]->space == program::Space::Device &&
+          table.buffers[i]->device == 0)
         return i;
     return 0;
   }
 
   /// In memory that devices reach, zeros; of one cache line at least.
-  template <typename T> std::span<T> allocate(size_t count = 1) {
+  template <typename T>
+  std::span<T> allocate(size_t count = 1) {
     std::byte *place = shared.buffer().data + used;
     used += (count * sizeof(T) + 63) / 64 * 64;
     EXPECT_LE(used, shared.buffer().bytes);
@@ -137,14 +143,18 @@ TEST_P(DeviceTest, HasSeparateArenasOfThePlannedSize) {
     std::span<float> in = allocate<float>(16);
     std::fill(in.begin(), in.end(), (float)d + 1);
     std::byte *up[2] = {bytes(in.data()), devices[d]->arena().data};
-    devices[d]->lane(ProgramLane::ParameterUp).submit({&copyUp, d, up, nullptr});
+    devices[d]
+        ->lane(ProgramLane::ParameterUp)
+        .submit({&copyUp, d, up, nullptr});
     done.wait(d + 1);
   }
   Event &back = event();
   Task copyDown = task(TaskKind::Copy, back, 64);
   for (uint32_t d = 0; d < devices.size(); ++d) {
     std::byte *down[2] = {devices[d]->arena().data, bytes(out.data())};
-    devices[d]->lane(ProgramLane::GradientDown).submit({&copyDown, d, down, nullptr});
+    devices[d]
+        ->lane(ProgramLane::GradientDown)
+        .submit({&copyDown, d, down, nullptr});
     back.wait(d + 1);
     EXPECT_EQ(out[15], (float)d + 1);
   }
@@ -153,16 +163,22 @@ TEST_P(DeviceTest, HasSeparateArenasOfThePlannedSize) {
 
 TEST_P(DeviceTest, RunsALanesTasksInOrder) {
   std::span<int> values = allocate<int>(40), out = allocate<int>();
-  std::byte *up[40][2], *down[2] = {devices[0]->arena().data, bytes(out.data())};
+  std::byte *up[40][2],
+      *down[2] = {devices[0]->arena().data, bytes(out.data())};
   Event &done = event(), &back = event();
-  Task copy = task(TaskKind::Copy, done, 4), down1 = task(TaskKind::Copy, back, 4);
+  Task copy = task(TaskKind::Copy, done, 4),
+       down1 = task(TaskKind::Copy, back, 4);
   for (int i = 0; i < 40; ++i) {
     values[(size_t)i] = i;
     up[i][0] = bytes(&values[(size_t)i]);
     up[i][1] = devices[0]->arena().data;
-    devices[0]->lane(ProgramLane::ActivationUp).submit({&copy, (uint32_t)i, up[i], nullptr});
+    devices[0]
+        ->lane(ProgramLane::ActivationUp)
+        .submit({&copy, (uint32_t)i, up[i], nullptr});
   }
-  devices[0]->lane(ProgramLane::ActivationUp).submit({&down1, 0, down, nullptr});
+  devices[0]
+      ->lane(ProgramLane::ActivationUp)
+      .submit({&down1, 0, down, nullptr});
   back.wait(1);
   EXPECT_EQ(out[0], 39);
   EXPECT_EQ(done.value(), 40u);
@@ -174,16 +190,22 @@ TEST_P(DeviceTest, LaunchWaitsForUploadAndDownloadForLaunch) {
   addend = 5;
   std::span<float> out = allocate<float>(64);
   std::byte *arena = devices[0]->arena().data;
-  std::byte *up[2] = {bytes(&addend), arena + 1024}, *run[2] = {arena, arena + 1024}, *down[2] = {arena, bytes(out.data())};
-  Event &uploaded = event(), &ran = event(), &downloaded = event(), &go = event();
-  Task copyUp = task(TaskKind::Copy, uploaded, 4), launch = task(TaskKind::Launch, ran),
+  std::byte *up[2] = {bytes(&addend), arena + 1024},
+            *run[2] = {arena, arena + 1024},
+            *down[2] = {arena, bytes(out.data())};
+  Event &uploaded = event(), &ran = event(), &downloaded = event(),
+        &go = event();
+  Task copyUp = task(TaskKind::Copy, uploaded, 4),
+       launch = task(TaskKind::Launch, ran),
        copyDown = task(TaskKind::Copy, downloaded, 256);
   launch.entry = 4;
   copyUp.waits.push_back({&go, 0, 0});
   launch.waits.push_back({&uploaded, 0, 0});
   copyDown.waits.push_back({&ran, 0, 1});
   // Submitted in the opposite order of what the waits say; the lanes differ.
-  devices[0]->lane(ProgramLane::ActivationDown).submit({&copyDown, 0, down, nullptr});
+  devices[0]
+      ->lane(ProgramLane::ActivationDown)
+      .submit({&copyDown, 0, down, nullptr});
   devices[0]->lane(ProgramLane::Compute).submit({&launch, 0, run, nullptr});
   devices[0]->lane(ProgramLane::ParameterUp).submit({&copyUp, 0, up, nullptr});
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -207,7 +229,8 @@ TEST_P(DeviceTest, WaitsOfEarlierIterationsHoldBeforeTheyExist) {
     lane.submit({&zero, t, target, nullptr});
   done.wait(2); // 0 and 1 wait for nothing.
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_FALSE(done.reached(3)); // 2 waits until `other` has done one iteration.
+  EXPECT_FALSE(
+      done.reached(3)); // 2 waits until `other` has done one iteration.
   other.signal(1);
   done.wait(3);
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -240,13 +263,17 @@ TEST_P(DeviceTest, SkipsWhatComesAfterTheStop) {
   values[0] = 1;
   values[1] = 2;
   std::byte *arena = devices[0]->arena().data;
-  std::byte *up0[2] = {bytes(&values[0]), arena}, *up1[2] = {bytes(&values[1]), arena}, *down[2] = {arena, bytes(out.data())};
+  std::byte *up0[2] = {bytes(&values[0]), arena},
+            *up1[2] = {bytes(&values[1]), arena},
+            *down[2] = {arena, bytes(out.data())};
   Event &done = event(), &back = event();
-  Task copy = task(TaskKind::Copy, done, 4), copyBack = task(TaskKind::Copy, back, 4);
+  Task copy = task(TaskKind::Copy, done, 4),
+       copyBack = task(TaskKind::Copy, back, 4);
   stop.store(1);
   Lane &lane = devices[0]->lane(ProgramLane::ActivationUp);
   lane.submit({&copy, 0, up0, nullptr});
-  lane.submit({&copy, 1, up1, nullptr}); // not run, but signalled: nobody waits for ever
+  lane.submit({&copy, 1, up1,
+               nullptr}); // not run, but signalled: nobody waits for ever
   lane.submit({&copyBack, 0, down, nullptr});
   back.wait(1);
   EXPECT_EQ(done.value(), 2u);
@@ -254,7 +281,8 @@ TEST_P(DeviceTest, SkipsWhatComesAfterTheStop) {
   devices.clear(); // before the tasks that their lanes know
 }
 
-// With rotation an operation's iterations run on different devices, so a later one may end first.
+// With rotation an operation's iterations run on different devices, so a later
+// one may end first.
 TEST(EventTest, ALaterIterationDoesNotStandForAnEarlierOne) {
   Event event;
   event.signal(2);
@@ -294,7 +322,8 @@ TEST_P(DeviceTest, DelaysChangeNoOrder) {
   std::span<int> values = allocate<int>(20), out = allocate<int>(20);
   std::byte *arena = devices[0]->arena().data, *up[20][2], *down[20][2];
   Event &uploaded = event(), &downloaded = event();
-  Task copyUp = task(TaskKind::Copy, uploaded, 4), copyDown = task(TaskKind::Copy, downloaded, 4);
+  Task copyUp = task(TaskKind::Copy, uploaded, 4),
+       copyDown = task(TaskKind::Copy, downloaded, 4);
   copyUp.waits.push_back({&downloaded, 1, 1});
   copyDown.waits.push_back({&uploaded, 0, 0});
   for (int i = 0; i < 20; ++i) {
@@ -302,17 +331,26 @@ TEST_P(DeviceTest, DelaysChangeNoOrder) {
     up[i][0] = bytes(&values[(size_t)i]);
     up[i][1] = down[i][0] = arena;
     down[i][1] = bytes(&out[(size_t)i]);
-    devices[0]->lane(ProgramLane::ActivationUp).submit({&copyUp, (uint32_t)i, up[i], nullptr});
-    devices[0]->lane(ProgramLane::ActivationDown).submit({&copyDown, (uint32_t)i, down[i], nullptr});
+    devices[0]
+        ->lane(ProgramLane::ActivationUp)
+        .submit({&copyUp, (uint32_t)i, up[i], nullptr});
+    devices[0]
+        ->lane(ProgramLane::ActivationDown)
+        .submit({&copyDown, (uint32_t)i, down[i], nullptr});
   }
   downloaded.wait(20);
   EXPECT_TRUE(std::equal(out.begin(), out.end(), values.begin()));
   devices.clear(); // before the tasks that their lanes know
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, DeviceTest, ::testing::Values("host:1", "host:3"),
-                         [](const auto &info) { return std::string(info.param).replace(4, 1, "_"); });
+INSTANTIATE_TEST_SUITE_P(Host, DeviceTest,
+                         ::testing::Values("host:1", "host:3"),
+                         [](const auto &info) {
+                           return std::string(info.param).replace(4, 1, "_");
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Cuda, DeviceTest, ::testing::ValuesIn(cudaSpecs()),
-                         [](const auto &info) { return std::string(info.param).replace(4, 1, "_"); });
+                         [](const auto &info) {
+                           return std::string(info.param).replace(4, 1, "_");
+                         });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceTest);

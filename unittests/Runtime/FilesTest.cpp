@@ -36,11 +36,13 @@ protected:
   }
   static std::string tensors(const std::string &header, size_t data) {
     uint64_t length = header.size();
-    return std::string(reinterpret_cast<const char *>(&length), 8) + header + std::string(data, '\1');
+    return std::string(reinterpret_cast<const char *>(&length), 8) + header +
+           std::string(data, '\1');
   }
   void expect(const Status &status, const char *part) {
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
   }
   NpyFile npy;
 };
@@ -81,8 +83,10 @@ TEST_F(FilesTest, NpyRefusesWhatIsDamaged) {
   expect(openNpy(replaced("'<i8'", "[<i8]")), "not a simple one");
   file[6] = 9;
   expect(openNpy(file), "version 9");
-  expect(openNpy(npyBytes("<i8", {1ll << 40, 1ll << 40}, values, 8)), "overflows");
-  expect(openNpy(npyBytes("<i8", {3, 3}, values, 48)), "truncated: 48 bytes of data instead of 72");
+  expect(openNpy(npyBytes("<i8", {1ll << 40, 1ll << 40}, values, 8)),
+         "overflows");
+  expect(openNpy(npyBytes("<i8", {3, 3}, values, 48)),
+         "truncated: 48 bytes of data instead of 72");
   // No header crashes the parser, whatever its bytes.
   uint32_t state = 1;
   for (int round = 0; round < 2000; ++round) {
@@ -120,10 +124,12 @@ TEST_F(FilesTest, SafetensorsSurviveARoundTrip) {
   std::memcpy(&last, tensor->data.data() + tensor->data.size() - 2, 2);
   EXPECT_EQ(last, 0x426c); // 90299 % 128 = 59
   // Nothing but the file is left in the folder.
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
+            1);
   written[1].name = written[0].name;
   expect(writeSafetensors(path, written), "two tensors are named");
-  expect(writeSafetensors("/no/such/folder/a", {}), "cannot be written: No such file");
+  expect(writeSafetensors("/no/such/folder/a", {}),
+         "cannot be written: No such file");
 }
 
 TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
@@ -131,13 +137,19 @@ TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
   expect(openTensors(std::string(8, '\xff')), "its header is truncated");
   expect(openTensors(tensors("not json", 4)), "no JSON object");
   expect(openTensors(tensors("[1]", 4)), "no JSON object");
-  for (const char *entry :
-       {"1", "{}", R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})",
-        R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":[1],"data_offsets":[0]})",
-        R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", R"({"dtype":"F32","shape":[1],"data_offsets":[0,8]})",
-        R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", R"({"dtype":"F32","shape":[1],"data_offsets":["0","4"]})",
-        R"({"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]})"})
-    expect(openTensors(tensors("{\"a\":" + std::string(entry) + "}", 4)), "tensor 'a' does not lie within the file");
+  for (
+      const char *entry :
+      {"1", "{}", R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})",
+       R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})",
+       R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})",
+       R"({"dtype":"F32","shape":[1],"data_offsets":[0]})",
+       R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})",
+       R"({"dtype":"F32","shape":[1],"data_offsets":[0,8]})",
+       R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})",
+       R"({"dtype":"F32","shape":[1],"data_offsets":["0","4"]})",
+       R"({"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]})"})
+    expect(openTensors(tensors("{\"a\":" + std::string(entry) + "}", 4)),
+           "tensor 'a' does not lie within the file");
 }
 
 TEST_F(FilesTest, WritingGoesThroughLinksAndSparesWhatIsNoFile) {
@@ -155,18 +167,25 @@ TEST_F(FilesTest, WritingGoesThroughLinksAndSparesWhatIsNoFile) {
 
 TEST_F(FilesTest, AnIndexNamesItsFiles) {
   auto file = [&](const char *name, const char *tensor) {
-    writeBytes(folder / name, tensors("{\"" + std::string(tensor) + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+    writeBytes(
+        folder / name,
+        tensors("{\"" + std::string(tensor) +
+                    R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                4));
   };
   file("1.safetensors", "a");
   file("2.safetensors", "b");
-  writeBytes(folder / "model.safetensors.index.json", R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");
-  for (const std::string &path : {folder.path, folder / "model.safetensors.index.json"}) {
+  writeBytes(folder / "model.safetensors.index.json",
+             R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");
+  for (const std::string &path :
+       {folder.path, folder / "model.safetensors.index.json"}) {
     TensorFiles files;
     ASSERT_TRUE(files.open(path).ok());
     EXPECT_TRUE(files.find("a") && files.find("b"));
   }
   writeBytes(folder / "i.json", R"({"weight_map":{"a":"../1.safetensors"}})");
-  expect(TensorFiles().open(folder / "i.json"), "is not a name in the same folder");
+  expect(TensorFiles().open(folder / "i.json"),
+         "is not a name in the same folder");
   writeBytes(folder / "i.json", R"({"weights":{}})");
   expect(TensorFiles().open(folder / "i.json"), "it has no weight_map");
   std::filesystem::remove(folder / "model.safetensors.index.json");

@@ -21,10 +21,12 @@ using program::ElementType;
 
 TEST(Convert, RoundsToNearestEven) {
   EXPECT_EQ(roundBF16(1.0f), 0x3f80);
-  EXPECT_EQ(roundBF16(std::bit_cast<float>(0x3f808000u)), 0x3f80); // a tie, to even
+  EXPECT_EQ(roundBF16(std::bit_cast<float>(0x3f808000u)),
+            0x3f80); // a tie, to even
   EXPECT_EQ(roundBF16(std::bit_cast<float>(0x3f818000u)), 0x3f82);
   EXPECT_EQ(roundBF16(std::bit_cast<float>(0x3f808001u)), 0x3f81);
-  EXPECT_TRUE(std::isnan(widenBF16(roundBF16(std::bit_cast<float>(0x7f800001u)))));
+  EXPECT_TRUE(
+      std::isnan(widenBF16(roundBF16(std::bit_cast<float>(0x7f800001u)))));
   EXPECT_EQ(roundF16(65504.0f), 0x7bff);
   EXPECT_EQ(roundF16(65519.9f), 0x7bff);
   EXPECT_EQ(roundF16(65520.0f), 0x7c00);
@@ -48,7 +50,8 @@ TEST(Convert, EveryHalfSurvivesARoundTrip) {
 }
 
 TEST(Gemm, WidensAndRoundsOnce) {
-  for (ElementType type : {ElementType::F32, ElementType::BF16, ElementType::F16})
+  for (ElementType type :
+       {ElementType::F32, ElementType::BF16, ElementType::F16})
     for (int variant = 0; variant < 8; ++variant) {
       GemmShape shape;
       shape.m = 5;
@@ -72,7 +75,8 @@ TEST(Gemm, WidensAndRoundsOnce) {
       auto fill = [&](std::vector<std::byte> &values) {
         for (uint64_t i = 0; i < values.size() / size; ++i) {
           state = state * 1664525u + 1013904223u;
-          storeFloat(values.data(), type, i, (float)(state >> 28) - 8); // exact in every type
+          storeFloat(values.data(), type, i,
+                     (float)(state >> 28) - 8); // exact in every type
         }
       };
       fill(a);
@@ -81,7 +85,9 @@ TEST(Gemm, WidensAndRoundsOnce) {
       std::vector<std::byte> before = c;
       GemmScratch::Sizes sizes;
       sizes.include(shape);
-      GemmScratch scratch{std::vector<float>(sizes.a), std::vector<float>(sizes.b), std::vector<float>(sizes.c)};
+      GemmScratch scratch{std::vector<float>(sizes.a),
+                          std::vector<float>(sizes.b),
+                          std::vector<float>(sizes.c)};
       runGemm(shape, a.data(), b.data(), c.data(), scratch);
       for (int64_t batch = 0; batch < 2; ++batch)
         for (int64_t i = 0; i < 5; ++i)
@@ -91,15 +97,21 @@ TEST(Gemm, WidensAndRoundsOnce) {
             if (j < 6) {
               float sum = 0;
               for (int64_t l = 0; l < 7; ++l)
-                sum += loadFloat(a.data(), type, (uint64_t)(batch * 63 + (shape.transposeA ? l * 9 + i : i * 9 + l))) *
-                       loadFloat(b.data(), type, (uint64_t)(shape.transposeB ? j * 10 + l : l * 10 + j));
+                sum += loadFloat(a.data(), type,
+                                 (uint64_t)(batch * 63 + (shape.transposeA
+                                                              ? l * 9 + i
+                                                              : i * 9 + l))) *
+                       loadFloat(b.data(), type,
+                                 (uint64_t)(shape.transposeB ? j * 10 + l
+                                                             : l * 10 + j));
               exact = 2 * sum + (shape.accumulate ? exact : 0);
               std::byte rounded[8];
               storeFloat(rounded, type, 0, exact);
               exact = loadFloat(rounded, type, 0);
             }
             // Columns beyond n are not touched.
-            EXPECT_EQ(loadFloat(c.data(), type, at), exact) << elementName(type) << " " << variant << " " << at;
+            EXPECT_EQ(loadFloat(c.data(), type, at), exact)
+                << elementName(type) << " " << variant << " " << at;
           }
     }
 }
@@ -120,16 +132,19 @@ TEST(Gemm, OpenblasPassesItsTest) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// A product that is wrong in one element of one shape is found, and the way out is named.
+// A product that is wrong in one element of one shape is found, and the way out
+// is named.
 TEST(Gemm, AWrongProductIsFound) {
-  Status status = testSgemm([](bool ta, bool tb, int m, int n, int k, float alpha, const float *a, int lda,
-                               const float *b, int ldb, float beta, float *c, int ldc) {
-    openblasSgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-    if (tb && k == 129)
-      c[m * n - 1] *= 1.001f;
-  });
+  Status status = testSgemm(
+      [](bool ta, bool tb, int m, int n, int k, float alpha, const float *a,
+         int lda, const float *b, int ldb, float beta, float *c, int ldc) {
+        openblasSgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+        if (tb && k == 129)
+          c[m * n - 1] *= 1.001f;
+      });
   EXPECT_EQ(status.code(), Code::Device);
-  EXPECT_NE(status.message().find("OPENBLAS_CORETYPE"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("OPENBLAS_CORETYPE"), std::string::npos)
+      << status.message();
 }
 
 TEST(CpuFeatures, NamesWhatIsMissing) {
@@ -148,7 +163,10 @@ TEST(WorkerPool, RunsEveryChunkOnce) {
     for (uint64_t chunks : {0u, 1u, 3u, 1000u}) {
       std::vector<std::atomic<int>> runs(chunks);
       pool.run(
-          chunks, [](void *context, uint64_t chunk) { ++(*static_cast<std::vector<std::atomic<int>> *>(context))[chunk]; },
+          chunks,
+          [](void *context, uint64_t chunk) {
+            ++(*static_cast<std::vector<std::atomic<int>> *>(context))[chunk];
+          },
           &runs);
       for (auto &count : runs)
         EXPECT_EQ(count.load(), 1);
@@ -189,7 +207,8 @@ TEST(LearningRate, FollowsItsShape) {
 
 TEST(LearningRate, RefusesWhatItDoesNotKnow) {
   LearningRate rate;
-  for (const char *text : {"", "cosin", "cosine,warmup=x", "cosine,min=-1", "linear,max=3", "linear,warmup"}) {
+  for (const char *text : {"", "cosin", "cosine,warmup=x", "cosine,min=-1",
+                           "linear,max=3", "linear,warmup"}) {
     Status status = rate.parse(text);
     EXPECT_EQ(status.code(), Code::Flags) << text;
     EXPECT_NE(status.message().find("--lr-schedule="), std::string::npos);

@@ -27,8 +27,9 @@ protected:
   std::unique_ptr<Program> program;
   std::unique_ptr<Session> session;
 
-  Status open(const std::string &weights = "", const std::string &prefix = "",
-              const std::function<void(program::ProgramT &)> &change = nullptr) {
+  Status
+  open(const std::string &weights = "", const std::string &prefix = "",
+       const std::function<void(program::ProgramT &)> &change = nullptr) {
     session.reset();
     writeToy(folder, {});
     if (change) {
@@ -36,7 +37,8 @@ protected:
       change(table);
       writeBytes(folder / "toy.rondo", sealedProgram(std::move(table)));
     }
-    if (Status status = Program::load(folder / "toy.rondo", program); !status.ok())
+    if (Status status = Program::load(folder / "toy.rondo", program);
+        !status.ok())
       return status;
     SessionOptions options;
     options.weights = weights;
@@ -50,7 +52,8 @@ protected:
     EXPECT_TRUE(status.ok()) << status.message();
     return values;
   }
-  static TensorToWrite tensor(const std::string &name, std::vector<int64_t> shape, float offset,
+  static TensorToWrite tensor(const std::string &name,
+                              std::vector<int64_t> shape, float offset,
                               ElementType type = ElementType::F32) {
     TensorToWrite result;
     result.name = name;
@@ -64,7 +67,8 @@ protected:
   }
   void expect(const Status &status, const std::string &part) {
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
   }
   static constexpr int64_t n = TOY_COLUMNS;
 };
@@ -74,9 +78,11 @@ protected:
 TEST_F(ParametersTest, ComeFromTheFileThatTheProgramNames) {
   ASSERT_TRUE(open().ok());
   EXPECT_EQ(read("val_1", kToyWeight), toyWeights(kToyWeight, 1));
-  EXPECT_EQ(read("layer0.weight", kToyWeight), toyWeights(kToyWeight, 1)); // by source name
+  EXPECT_EQ(read("layer0.weight", kToyWeight),
+            toyWeights(kToyWeight, 1)); // by source name
   EXPECT_EQ(read("layer0.bias", n), toyWeights(n, 2));
-  EXPECT_EQ(read("val_9", kToyWeight), toyWeights(kToyWeight, 3));          // by a copy's name
+  EXPECT_EQ(read("val_9", kToyWeight),
+            toyWeights(kToyWeight, 3)); // by a copy's name
   EXPECT_EQ(read("shift", n), toyWeights(n, 7));
   std::vector<float> few(3);
   expect(session->readParameter("shift", 0, few), "has 264 elements, not 3");
@@ -91,7 +97,8 @@ TEST_F(ParametersTest, AllMissingOnesAreNamed) {
   ASSERT_TRUE(Program::load(folder / "toy.rondo", program).ok());
   Status status = Session::open(*program, {}, session);
   expect(status, "3 parameters have no usable value");
-  for (const char *part : {"'val_1' (layer0.weight)", "'layer0.bias'", "'layer1.weight'", "weights.bin: No such file"})
+  for (const char *part : {"'val_1' (layer0.weight)", "'layer0.bias'",
+                           "'layer1.weight'", "weights.bin: No such file"})
     expect(status, part);
 }
 
@@ -104,23 +111,31 @@ TEST_F(ParametersTest, RangesAreChecked) {
     };
   };
   uint64_t size = 4 * kToyWeight;
-  expect(open("", "", set("/etc/passwd", 0, size)), "named by an absolute path, which is refused");
+  expect(open("", "", set("/etc/passwd", 0, size)),
+         "named by an absolute path, which is refused");
   expect(open("", "", set("..", 0, size)), "not a regular file");
-  expect(open("", "", set("weights.bin", 0, size - 4)), "bytes are stored, its shape [264, 264] of float32 needs");
-  expect(open("", "", set("weights.bin", kToyWeightsBytes - 4, size)), "are not in");
+  expect(open("", "", set("weights.bin", 0, size - 4)),
+         "bytes are stored, its shape [264, 264] of float32 needs");
+  expect(open("", "", set("weights.bin", kToyWeightsBytes - 4, size)),
+         "are not in");
   expect(open("", "", set("weights.bin", ~0ull - 3, size)), "are not in");
-  expect(open("", "", set("", 0, 0)), "the model came without its value; give --weights=");
+  expect(open("", "", set("", 0, 0)),
+         "the model came without its value; give --weights=");
   EXPECT_TRUE(open("", "", set("weights.bin", 0, size)).ok());
   // A program in another folder than its model.
-  std::string up = "../" + folder.path.substr(folder.path.rfind('/') + 1) + "/weights.bin";
+  std::string up =
+      "../" + folder.path.substr(folder.path.rfind('/') + 1) + "/weights.bin";
   EXPECT_TRUE(open("", "", set(up, 0, size)).ok());
 }
 
 TEST_F(ParametersTest, ComeFromSafetensorsByEitherName) {
   std::string path = folder / "in.safetensors";
-  // layer0.weight is stored in the source's layout, the transpose of val_1's; the frozen shift stays the program's.
-  std::vector<TensorToWrite> tensors{tensor("m.layer0.weight", {n, n}, 1), tensor("m.layer0.bias", {n}, 2, ElementType::BF16),
-                                     tensor("m.layer1.weight", {n, n}, 3)};
+  // layer0.weight is stored in the source's layout, the transpose of val_1's;
+  // the frozen shift stays the program's.
+  std::vector<TensorToWrite> tensors{
+      tensor("m.layer0.weight", {n, n}, 1),
+      tensor("m.layer0.bias", {n}, 2, ElementType::BF16),
+      tensor("m.layer1.weight", {n, n}, 3)};
   ASSERT_TRUE(writeSafetensors(path, tensors).ok());
   ASSERT_TRUE(open(path, "m.").ok());
   std::vector<float> w0 = read("val_1", kToyWeight);
@@ -133,8 +148,10 @@ TEST_F(ParametersTest, ComeFromSafetensorsByEitherName) {
   tensors[2].name = "m.val_9"; // a copy, which holds the transpose
   ASSERT_TRUE(writeSafetensors(path, tensors).ok());
   ASSERT_TRUE(open(path, "m.").ok());
-  EXPECT_EQ(read("val_1", kToyWeight)[5 * n + 7], 1 + (float)((5 * n + 7) % 4099));
-  EXPECT_EQ(read("layer1.weight", kToyWeight)[5 * n + 7], 3 + (float)((7 * n + 5) % 4099));
+  EXPECT_EQ(read("val_1", kToyWeight)[5 * n + 7],
+            1 + (float)((5 * n + 7) % 4099));
+  EXPECT_EQ(read("layer1.weight", kToyWeight)[5 * n + 7],
+            3 + (float)((7 * n + 5) % 4099));
 
   Status status = open(path, "wrong.");
   expect(status, "3 parameters have no usable value");
@@ -143,13 +160,17 @@ TEST_F(ParametersTest, ComeFromSafetensorsByEitherName) {
   tensors[2].shape = {1, n * n};
   ASSERT_TRUE(writeSafetensors(path, tensors).ok());
   status = open(path, "m.");
-  expect(status, "'layer0.bias': has shape [265] in the files, the program wants [264]");
-  expect(status, "'layer1.weight': has shape [1, 69696] in the files, the program wants [264, 264]");
+  expect(
+      status,
+      "'layer0.bias': has shape [265] in the files, the program wants [264]");
+  expect(status, "'layer1.weight': has shape [1, 69696] in the files, the "
+                 "program wants [264, 264]");
 }
 
 TEST_F(ParametersTest, AreDrawnByRole) {
   ASSERT_TRUE(open("random:5").ok());
-  std::vector<float> w0 = read("val_1", kToyWeight), w1 = read("layer1.weight", kToyWeight);
+  std::vector<float> w0 = read("val_1", kToyWeight),
+                     w1 = read("layer1.weight", kToyWeight);
   EXPECT_EQ(read("layer0.bias", n), std::vector<float>(n, 0));
   EXPECT_EQ(read("shift", n), toyWeights(n, 7)); // frozen, and known
   double sum = 0, squares = 0;
@@ -164,7 +185,9 @@ TEST_F(ParametersTest, AreDrawnByRole) {
   EXPECT_EQ(read("val_1", kToyWeight), w0);
   ASSERT_TRUE(open("random:6").ok());
   EXPECT_NE(read("val_1", kToyWeight), w0);
-  ASSERT_TRUE(open("random:6", "", [](program::ProgramT &table) { table.parameters[2]->role = "scale"; }).ok());
+  ASSERT_TRUE(open("random:6", "", [](program::ProgramT &table) {
+                table.parameters[2]->role = "scale";
+              }).ok());
   EXPECT_EQ(read("layer0.bias", n), std::vector<float>(n, 1));
   EXPECT_EQ(open("random:x").code(), Code::Flags);
 }
@@ -177,11 +200,14 @@ TEST_F(ParametersTest, AreSavedUnderEitherName) {
     EXPECT_TRUE(tensor) << name;
     return tensor ? loadFloat(tensor->data.data(), tensor->type, index) : 0;
   };
-  std::vector<float> w0 = toyWeights(kToyWeight, 1), w1 = toyWeights(kToyWeight, 3);
+  std::vector<float> w0 = toyWeights(kToyWeight, 1),
+                     w1 = toyWeights(kToyWeight, 3);
   ASSERT_TRUE(session->save(path, 0, false).ok());
   TensorFiles onnx;
   ASSERT_TRUE(onnx.open(path).ok());
-  EXPECT_EQ(onnx.size(), 4u); // with the copy; without the frozen value that lies in the program
+  EXPECT_EQ(
+      onnx.size(),
+      4u); // with the copy; without the frozen value that lies in the program
   EXPECT_EQ(value(onnx, "val_1", 5 * n + 7), w0[5 * n + 7]);
   EXPECT_EQ(value(onnx, "layer1.weight", 5 * n + 7), w1[5 * n + 7]);
   EXPECT_EQ(value(onnx, "val_9", 5 * n + 7), w1[7 * n + 5]); // the transpose
@@ -209,7 +235,9 @@ TEST_F(ParametersTest, CanBeWritten) {
   ASSERT_TRUE(session->writeParameter("shift", 0, values).ok());
   EXPECT_EQ(read("shift", n), values);
   expect(session->writeParameter("shift", 2, values), "no such state to write");
-  expect(session->writeParameter("layer0.bias", 1, values), "no such state to write");
-  expect(session->writeParameter("nothing", 0, values), "no parameter 'nothing'");
+  expect(session->writeParameter("layer0.bias", 1, values),
+         "no such state to write");
+  expect(session->writeParameter("nothing", 0, values),
+         "no parameter 'nothing'");
   expect(session->writeParameter("val_1", 0, values), "elements, not 264");
 }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Convert.h"
 #include "Host/HostDevice.h"
 #include "ProgramBuilder.h"
-#include "Convert.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -23,7 +23,8 @@ namespace {
 constexpr uint64_t kRegion = 1 << 18; ///< Bytes for each of A, B and C.
 
 /// Row major, packed but for `pad` elements a row.
-program::GemmT product(int64_t m, int64_t n, int64_t k, int variant, ElementType a, ElementType b, ElementType c,
+program::GemmT product(int64_t m, int64_t n, int64_t k, int variant,
+                       ElementType a, ElementType b, ElementType c,
                        int64_t batch = 1, int64_t pad = 0) {
   program::GemmT gemm;
   gemm.m = m;
@@ -96,7 +97,8 @@ float load(const std::byte *data, ElementType type, uint64_t index) {
   if (type == ElementType::F32)
     std::memcpy(&value, data + 4 * index, 4);
   else
-    value = type == ElementType::BF16 ? widenBF16(load16(data, index)) : widenF16(load16(data, index));
+    value = type == ElementType::BF16 ? widenBF16(load16(data, index))
+                                      : widenF16(load16(data, index));
   return value;
 }
 
@@ -120,7 +122,8 @@ void ProductTest::SetUp() {
     entry->arguments = 3;
     entry->calls.push_back(std::make_unique<program::CallT>());
     entry->calls[0]->kind = program::CallKind::Gemm;
-    entry->calls[0]->addresses = {program::Address(0, 0), program::Address(1, 0), program::Address(2, 0)};
+    entry->calls[0]->addresses = {
+        program::Address(0, 0), program::Address(1, 0), program::Address(2, 0)};
     entry->calls[0]->gemm = std::make_unique<program::GemmT>(gemm);
     entry->calls[0]->node = "node_product";
     auto op = std::make_unique<program::OpT>();
@@ -152,7 +155,8 @@ void ProductTest::SetUp() {
 void ProductTest::check(uint32_t number) {
   const program::GemmT &gemm = list[number];
   ElementType types[3] = {gemm.type_a, gemm.type_b, gemm.type_c};
-  std::byte *host = shared.buffer().data, *arena = devices[0]->arena().data + base;
+  std::byte *host = shared.buffer().data,
+            *arena = devices[0]->arena().data + base;
   std::uniform_real_distribution<float> values(-1, 1);
   for (int i = 0; i < 3; ++i)
     for (uint64_t e = 0; e < kRegion / elementBytes(types[i]); ++e)
@@ -170,11 +174,16 @@ void ProductTest::check(uint32_t number) {
   down.done = &events[2];
   launch.waits.push_back({&events[0], 0, 0});
   down.waits.push_back({&events[1], 0, 0});
-  std::byte *upload[2] = {host, arena}, *run[3] = {arena, arena + kRegion, arena + 2 * kRegion},
+  std::byte *upload[2] = {host, arena},
+            *run[3] = {arena, arena + kRegion, arena + 2 * kRegion},
             *download[2] = {arena + 2 * kRegion, host + 2 * kRegion};
-  devices[0]->lane(program::Lane::ActivationUp).submit({&up, 0, upload, nullptr});
+  devices[0]
+      ->lane(program::Lane::ActivationUp)
+      .submit({&up, 0, upload, nullptr});
   devices[0]->lane(program::Lane::Compute).submit({&launch, 0, run, nullptr});
-  devices[0]->lane(program::Lane::ActivationDown).submit({&down, 0, download, nullptr});
+  devices[0]
+      ->lane(program::Lane::ActivationDown)
+      .submit({&down, 0, download, nullptr});
   events[2].wait(1);
   std::vector<bool> inside(kRegion / elementBytes(gemm.type_c));
   double worst = 0;
@@ -183,27 +192,38 @@ void ProductTest::check(uint32_t number) {
       for (int64_t j = 0; j < gemm.n; ++j) {
         double sum = 0, size = 0;
         for (int64_t l = 0; l < gemm.k; ++l) {
-          int64_t a = batch * gemm.stride_a + (gemm.transpose_a ? l * gemm.lda + i : i * gemm.lda + l);
-          int64_t b = batch * gemm.stride_b + (gemm.transpose_b ? j * gemm.ldb + l : l * gemm.ldb + j);
-          double term = (double)load(host, gemm.type_a, (uint64_t)a) * load(host + kRegion, gemm.type_b, (uint64_t)b);
+          int64_t a = batch * gemm.stride_a +
+                      (gemm.transpose_a ? l * gemm.lda + i : i * gemm.lda + l);
+          int64_t b = batch * gemm.stride_b +
+                      (gemm.transpose_b ? j * gemm.ldb + l : l * gemm.ldb + j);
+          double term = (double)load(host, gemm.type_a, (uint64_t)a) *
+                        load(host + kRegion, gemm.type_b, (uint64_t)b);
           sum += gemm.alpha * term;
           size += std::fabs(term);
         }
         auto c = (uint64_t)(batch * gemm.stride_c + i * gemm.ldc + j);
-        // Where C has 16 bits, some of cuBLASLt's algorithms round the product before they add it.
+        // Where C has 16 bits, some of cuBLASLt's algorithms round the product
+        // before they add it.
         double rounded = std::fabs(sum);
         if (gemm.accumulate)
           sum += load(before.data(), gemm.type_c, c);
         inside[c] = true;
-        // f32 sums, and one rounding of the result: no TF32, whose products are off by 5e-4.
-        double rounding = gemm.type_c == ElementType::BF16 ? 1.0 / 256 : gemm.type_c == ElementType::F16 ? 1.0 / 2048 : 1e-6;
-        worst = std::max(worst, std::fabs(load(host + 2 * kRegion, gemm.type_c, c) - sum) /
-                                    (rounding * (std::fabs(sum) + (gemm.accumulate ? rounded : 0)) + 1e-6 * size + 1e-7));
+        // f32 sums, and one rounding of the result: no TF32, whose products are
+        // off by 5e-4.
+        double rounding = gemm.type_c == ElementType::BF16  ? 1.0 / 256
+                          : gemm.type_c == ElementType::F16 ? 1.0 / 2048
+                                                            : 1e-6;
+        worst = std::max(
+            worst,
+            std::fabs(load(host + 2 * kRegion, gemm.type_c, c) - sum) /
+                (rounding * (std::fabs(sum) + (gemm.accumulate ? rounded : 0)) +
+                 1e-6 * size + 1e-7));
       }
   EXPECT_LE(worst, 1.0) << "product " << number;
   // What lies between rows and after the last one stays.
   for (uint64_t e = 0; e < inside.size(); ++e)
-    if (!inside[e] && load(before.data(), gemm.type_c, e) != load(host + 2 * kRegion, gemm.type_c, e)) {
+    if (!inside[e] && load(before.data(), gemm.type_c, e) !=
+                          load(host + 2 * kRegion, gemm.type_c, e)) {
       ADD_FAILURE() << "product " << number << " wrote element " << e;
       break;
     }
@@ -215,7 +235,11 @@ TEST_P(ProductTest, OfAllTypesAndLayouts) {
   devices.clear();
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ProductTest,
-                         ::testing::ValuesIn(testGpus() ? std::vector<const char *>{"host:1", "cuda:1"}
-                                                        : std::vector<const char *>{"host:1"}),
-                         [](const auto &info) { return std::string(info.param).replace(4, 1, "_"); });
+INSTANTIATE_TEST_SUITE_P(
+    Devices, ProductTest,
+    ::testing::ValuesIn(testGpus()
+                            ? std::vector<const char *>{"host:1", "cuda:1"}
+                            : std::vector<const char *>{"host:1"}),
+    [](const auto &info) {
+      return std::string(info.param).replace(4, 1, "_");
+    });

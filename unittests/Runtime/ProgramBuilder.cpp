@@ -32,11 +32,13 @@ public:
   ProgramT build();
 
 private:
-  uint32_t buffer(const std::string &name, Space space, int device, uint64_t bytes);
+  uint32_t buffer(const std::string &name, Space space, int device,
+                  uint64_t bytes);
   OpT &op(OpKind kind, Lane lane, int device, const std::string &name);
-  static void operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes, int access, uint64_t offset = 0,
-                      uint32_t phase = 0);
-  void copy(OpKind kind, Lane lane, int device, const std::string &name, std::vector<uint32_t> from, uint32_t phase,
+  static void operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes,
+                      int access, uint64_t offset = 0, uint32_t phase = 0);
+  void copy(OpKind kind, Lane lane, int device, const std::string &name,
+            std::vector<uint32_t> from, uint32_t phase,
             std::vector<uint32_t> to, uint64_t bytes);
   void describe();
   void entries();
@@ -47,9 +49,10 @@ private:
   const ToyOptions &options;
   ProgramT table;
   uint64_t used[3] = {0, 0, 0};
-  uint64_t element = 4;                 ///< Of an upload.
-  uint64_t bytes0 = 0, bytes1 = 0;      ///< Uploads of the two blocks.
-  std::vector<uint32_t> x, labels, counts, seeds, losses, h, dh; ///< Pinned, by micro-batch of the step.
+  uint64_t element = 4;            ///< Of an upload.
+  uint64_t bytes0 = 0, bytes1 = 0; ///< Uploads of the two blocks.
+  std::vector<uint32_t> x, labels, counts, seeds, losses, h,
+      dh; ///< Pinned, by micro-batch of the step.
   uint32_t pinned0 = 0, pinned1 = 0, sum0 = 0, sum1 = 0; ///< Gradients.
   std::vector<uint32_t> upload0, upload1, master0, master1, moments0, moments1;
   uint32_t uploadPhase = 0;
@@ -57,20 +60,23 @@ private:
 
 } // namespace
 
-uint32_t ToyBuilder::buffer(const std::string &name, Space space, int device, uint64_t bytes) {
+uint32_t ToyBuilder::buffer(const std::string &name, Space space, int device,
+                            uint64_t bytes) {
   auto result = std::make_unique<BufferT>();
   result->name = name;
   result->space = space;
   result->device = space == Space::Device ? device : -1;
   result->bytes = bytes;
-  // Buffers of all logical devices lie side by side, so that whichever device plays whom, they never overlap.
+  // Buffers of all logical devices lie side by side, so that whichever device
+  // plays whom, they never overlap.
   result->offset = used[(size_t)space];
   used[(size_t)space] += (bytes + 255) / 256 * 256;
   table.buffers.push_back(std::move(result));
   return (uint32_t)table.buffers.size() - 1;
 }
 
-OpT &ToyBuilder::op(OpKind kind, Lane lane, int device, const std::string &name) {
+OpT &ToyBuilder::op(OpKind kind, Lane lane, int device,
+                    const std::string &name) {
   auto result = std::make_unique<OpT>();
   result->kind = kind;
   result->lane = lane;
@@ -80,8 +86,8 @@ OpT &ToyBuilder::op(OpKind kind, Lane lane, int device, const std::string &name)
   return *table.ops.back();
 }
 
-void ToyBuilder::operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes, int access, uint64_t offset,
-                         uint32_t phase) {
+void ToyBuilder::operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes,
+                         int access, uint64_t offset, uint32_t phase) {
   auto result = std::make_unique<OperandT>();
   result->buffers = std::move(buffers);
   result->bytes = bytes;
@@ -91,14 +97,17 @@ void ToyBuilder::operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes,
   op.operands.push_back(std::move(result));
 }
 
-void ToyBuilder::copy(OpKind kind, Lane lane, int device, const std::string &name, std::vector<uint32_t> from,
-                      uint32_t phase, std::vector<uint32_t> to, uint64_t bytes) {
+void ToyBuilder::copy(OpKind kind, Lane lane, int device,
+                      const std::string &name, std::vector<uint32_t> from,
+                      uint32_t phase, std::vector<uint32_t> to,
+                      uint64_t bytes) {
   OpT &copied = op(kind, lane, device, name);
   operand(copied, std::move(from), bytes, 1, 0, phase);
   operand(copied, std::move(to), bytes, 2);
 }
 
-static std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent, std::vector<Address> addresses) {
+static std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent,
+                                     std::vector<Address> addresses) {
   auto call = std::make_unique<CallT>();
   call->kind = CallKind::Kernel;
   call->symbol = symbol;
@@ -107,8 +116,10 @@ static std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent, 
   return call;
 }
 
-static std::unique_ptr<CallT> gemm(uint32_t a, uint32_t b, uint32_t c, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
-                                   bool accumulate, ElementType typeB) {
+static std::unique_ptr<CallT> gemm(uint32_t a, uint32_t b, uint32_t c,
+                                   int64_t m, int64_t n, int64_t k, bool ta,
+                                   bool tb, bool accumulate,
+                                   ElementType typeB) {
   auto call = std::make_unique<CallT>();
   call->kind = CallKind::Gemm;
   call->addresses = {Address(a, 0), Address(b, 0), Address(c, 0)};
@@ -128,7 +139,8 @@ static std::unique_ptr<CallT> gemm(uint32_t a, uint32_t b, uint32_t c, int64_t m
 
 void ToyBuilder::entries() {
   ElementType weight = options.bf16 ? ElementType::BF16 : ElementType::F32;
-  auto add = [&](const std::string &name, uint32_t arguments, uint64_t scratch) -> EntryT & {
+  auto add = [&](const std::string &name, uint32_t arguments,
+                 uint64_t scratch) -> EntryT & {
     table.entries.push_back(std::make_unique<EntryT>());
     table.entries.back()->name = name;
     table.entries.back()->arguments = arguments;
@@ -137,23 +149,33 @@ void ToyBuilder::entries() {
   };
   // x, w0, b0, shift -> h
   EntryT &forward = add("layer0::forward", 5, 0);
-  forward.calls.push_back(gemm(0, 1, 4, kRows, kColumns, kColumns, false, false, false, weight));
-  forward.calls.push_back(kernel(options.bf16 ? "add_bias_bf16" : "add_bias", kRows * kColumns,
-                                 {Address(4, 0), Address(2, 0), Address(3, 0)}));
+  forward.calls.push_back(
+      gemm(0, 1, 4, kRows, kColumns, kColumns, false, false, false, weight));
+  forward.calls.push_back(
+      kernel(options.bf16 ? "add_bias_bf16" : "add_bias", kRows * kColumns,
+             {Address(4, 0), Address(2, 0), Address(3, 0)}));
   // h, labels, w1, seed -> loss, dh, gw1; scratch y
   EntryT &loss = add("layer1::forward_backward", 7, kActivation);
-  loss.calls.push_back(gemm(0, 2, 7, kRows, kColumns, kColumns, false, false, false, weight));
-  loss.calls.push_back(kernel("square_loss", kRows, {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
+  loss.calls.push_back(
+      gemm(0, 2, 7, kRows, kColumns, kColumns, false, false, false, weight));
+  loss.calls.push_back(
+      kernel("square_loss", kRows,
+             {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
   loss.calls.back()->node = "node_square";
-  loss.calls.push_back(gemm(7, 2, 5, kRows, kColumns, kColumns, false, true, false, weight));
-  loss.calls.push_back(gemm(0, 7, 6, kColumns, kColumns, kRows, true, false, true, ElementType::F32));
+  loss.calls.push_back(
+      gemm(7, 2, 5, kRows, kColumns, kColumns, false, true, false, weight));
+  loss.calls.push_back(gemm(0, 7, 6, kColumns, kColumns, kRows, true, false,
+                            true, ElementType::F32));
   // x, dh -> gw0, gb0
   EntryT &backward = add("layer0::backward", 4, 0);
-  backward.calls.push_back(gemm(0, 1, 2, kColumns, kColumns, kRows, true, false, true, ElementType::F32));
-  backward.calls.push_back(kernel("bias_gradient", kColumns, {Address(1, 0), Address(3, 0)}));
+  backward.calls.push_back(gemm(0, 1, 2, kColumns, kColumns, kRows, true, false,
+                                true, ElementType::F32));
+  backward.calls.push_back(
+      kernel("bias_gradient", kColumns, {Address(1, 0), Address(3, 0)}));
   // labels -> count
   EntryT &count = add("labels::count", 2, 0);
-  count.calls.push_back(kernel("count_labels", kRows, {Address(0, 0), Address(1, 0)}));
+  count.calls.push_back(
+      kernel("count_labels", kRows, {Address(0, 0), Address(1, 0)}));
 }
 
 void ToyBuilder::describe() {
@@ -188,8 +210,10 @@ void ToyBuilder::describe() {
   table.prediction = std::make_unique<PredictionT>();
   table.prediction->iteration_ns = 1e6;
 
-  auto parameter = [&](const std::string &name, const std::string &source, std::vector<int64_t> shape, uint32_t block,
-                       uint64_t member, int64_t state, uint64_t offset, const std::string &role) -> ParameterT & {
+  auto parameter = [&](const std::string &name, const std::string &source,
+                       std::vector<int64_t> shape, uint32_t block,
+                       uint64_t member, int64_t state, uint64_t offset,
+                       const std::string &role) -> ParameterT & {
     auto result = std::make_unique<ParameterT>();
     result->name = name;
     result->source = source;
@@ -215,9 +239,12 @@ void ToyBuilder::describe() {
   // Block 0 begins with the frozen one: uploads and states lie differently.
   auto n = (int64_t)kColumns;
   parameter("shift", "layer0.shift", {n}, 0, 0, -1, 0, "bias");
-  parameter("val_1", "layer0.weight", {n, n}, 0, 256 * 8, 0, 0, "weight").transposed = true;
-  parameter("layer0.bias", "layer0.bias", {n}, 0, 256 * 8 + element * kToyWeight, 4 * n * n, 4 * kToyWeight, "bias");
-  ParameterT &tied = parameter("layer1.weight", "layer1.weight", {n, n}, 1, 0, 0, 4 * (kToyWeight + kColumns), "weight");
+  parameter("val_1", "layer0.weight", {n, n}, 0, 256 * 8, 0, 0, "weight")
+      .transposed = true;
+  parameter("layer0.bias", "layer0.bias", {n}, 0,
+            256 * 8 + element * kToyWeight, 4 * n * n, 4 * kToyWeight, "bias");
+  ParameterT &tied = parameter("layer1.weight", "layer1.weight", {n, n}, 1, 0,
+                               0, 4 * (kToyWeight + kColumns), "weight");
   tied.copies = {"val_9"};
   tied.copies_transposed = {true};
   bytes0 = 256 * 8 + element * (kToyWeight + kColumns);
@@ -239,15 +266,18 @@ void ToyBuilder::stage() {
   }
   for (uint32_t m = 0; m < step; ++m)
     for (int input = 0; input < 2; ++input) {
-      OpT &staged = op(OpKind::StageInput, Lane::Staging, -1, "stage " + std::to_string(m));
+      OpT &staged = op(OpKind::StageInput, Lane::Staging, -1,
+                       "stage " + std::to_string(m));
       staged.input = input;
       staged.round = (int)(m / options.microBatches);
       staged.micro_batch = (int)(m % options.microBatches);
-      operand(staged, {input ? labels[m] : x[m]}, input ? 8 * kRows : kActivation, 2);
+      operand(staged, {input ? labels[m] : x[m]},
+              input ? 8 * kRows : kActivation, 2);
     }
   if (options.weighByLabels)
     for (uint32_t m = 0; m < step; ++m) {
-      OpT &counted = op(OpKind::CountLabels, Lane::Staging, -1, "count " + std::to_string(m));
+      OpT &counted = op(OpKind::CountLabels, Lane::Staging, -1,
+                        "count " + std::to_string(m));
       counted.entry = 3;
       operand(counted, {labels[m]}, 8 * kRows, 1);
       operand(counted, {counts[m]}, 4, 2);
@@ -262,50 +292,69 @@ void ToyBuilder::stage() {
 
 void ToyBuilder::round(uint32_t r) {
   auto N = (int)options.devices;
-  int first = (int)(3 * r) % N, second = (int)(3 * r + 1) % N, third = (int)(3 * r + 2) % N;
+  int first = (int)(3 * r) % N, second = (int)(3 * r + 1) % N,
+      third = (int)(3 * r + 2) % N;
   std::string tag = " r" + std::to_string(r);
   auto onDevice = [&](const std::string &name, int device, uint64_t bytes) {
     return buffer(name + tag, Space::Device, device, bytes);
   };
   uint64_t grad0 = 4 * (kToyWeight + kColumns), grad1 = 4 * kToyWeight;
-  // Two instances, taken in turn: the next iteration's upload does not wait for this one's launches.
-  std::vector<uint32_t> params0{onDevice("params0", first, bytes0), onDevice("params0 odd", first, bytes0)};
-  uint32_t params1 = onDevice("params1", second, bytes1), g1 = onDevice("g1", second, grad1);
-  uint32_t g0 = onDevice("g0", third, grad0), scratch = onDevice("scratch", second, kActivation);
+  // Two instances, taken in turn: the next iteration's upload does not wait for
+  // this one's launches.
+  std::vector<uint32_t> params0{onDevice("params0", first, bytes0),
+                                onDevice("params0 odd", first, bytes0)};
+  uint32_t params1 = onDevice("params1", second, bytes1),
+           g1 = onDevice("g1", second, grad1);
+  uint32_t g0 = onDevice("g0", third, grad0),
+           scratch = onDevice("scratch", second, kActivation);
 
-  OpT &up0 = op(OpKind::Upload, Lane::ParameterUp, first, "upload block 0" + tag);
+  OpT &up0 =
+      op(OpKind::Upload, Lane::ParameterUp, first, "upload block 0" + tag);
   operand(up0, upload0, bytes0, 1, 0, uploadPhase);
   operand(up0, params0, bytes0, 2);
   auto count = options.microBatches;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t m = r * count + i;
     std::string mb = tag + " mb" + std::to_string(i);
-    uint32_t dx = onDevice("x" + mb, first, kActivation), dhOut = onDevice("h" + mb, first, kActivation);
-    copy(OpKind::Upload, Lane::ActivationUp, first, "upload x" + mb, {x[m]}, 0, {dx}, kActivation);
-    OpT &forward = op(OpKind::Launch, Lane::Compute, first, "forward layer 0" + mb);
+    uint32_t dx = onDevice("x" + mb, first, kActivation),
+             dhOut = onDevice("h" + mb, first, kActivation);
+    copy(OpKind::Upload, Lane::ActivationUp, first, "upload x" + mb, {x[m]}, 0,
+         {dx}, kActivation);
+    OpT &forward =
+        op(OpKind::Launch, Lane::Compute, first, "forward layer 0" + mb);
     forward.entry = 0;
     forward.round = (int)r;
     forward.micro_batch = (int)i;
     forward.node = "node_linear0";
     operand(forward, {dx}, kActivation, 1);
     operand(forward, params0, element * kToyWeight, 1, 256 * 8);
-    operand(forward, params0, element * kColumns, 1, 256 * 8 + element * kToyWeight);
+    operand(forward, params0, element * kColumns, 1,
+            256 * 8 + element * kToyWeight);
     operand(forward, params0, element * kColumns, 1);
     operand(forward, {dhOut}, kActivation, 2);
-    copy(OpKind::Download, Lane::ActivationDown, first, "download h" + mb, {dhOut}, 0, {h[m]}, kActivation);
+    copy(OpKind::Download, Lane::ActivationDown, first, "download h" + mb,
+         {dhOut}, 0, {h[m]}, kActivation);
   }
-  copy(OpKind::Upload, Lane::ParameterUp, second, "upload block 1" + tag, upload1, uploadPhase, {params1}, bytes1);
-  operand(op(OpKind::Zero, Lane::Compute, second, "zero g1" + tag), {g1}, grad1, 2);
+  copy(OpKind::Upload, Lane::ParameterUp, second, "upload block 1" + tag,
+       upload1, uploadPhase, {params1}, bytes1);
+  operand(op(OpKind::Zero, Lane::Compute, second, "zero g1" + tag), {g1}, grad1,
+          2);
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t m = r * count + i;
     std::string mb = tag + " mb" + std::to_string(i);
-    uint32_t hIn = onDevice("h in" + mb, second, kActivation), label = onDevice("labels" + mb, second, 8 * kRows);
-    uint32_t seed = onDevice("seed" + mb, second, 4), loss = onDevice("loss" + mb, second, 4);
+    uint32_t hIn = onDevice("h in" + mb, second, kActivation),
+             label = onDevice("labels" + mb, second, 8 * kRows);
+    uint32_t seed = onDevice("seed" + mb, second, 4),
+             loss = onDevice("loss" + mb, second, 4);
     uint32_t dhOut = onDevice("dh" + mb, second, kActivation);
-    copy(OpKind::Upload, Lane::ActivationUp, second, "upload h" + mb, {h[m]}, 0, {hIn}, kActivation);
-    copy(OpKind::Upload, Lane::ActivationUp, second, "upload labels" + mb, {labels[m]}, 0, {label}, 8 * kRows);
-    copy(OpKind::Upload, Lane::ActivationUp, second, "upload seed" + mb, {seeds[m]}, 0, {seed}, 4);
-    OpT &fused = op(OpKind::Launch, Lane::Compute, second, "fused layer 1" + mb);
+    copy(OpKind::Upload, Lane::ActivationUp, second, "upload h" + mb, {h[m]}, 0,
+         {hIn}, kActivation);
+    copy(OpKind::Upload, Lane::ActivationUp, second, "upload labels" + mb,
+         {labels[m]}, 0, {label}, 8 * kRows);
+    copy(OpKind::Upload, Lane::ActivationUp, second, "upload seed" + mb,
+         {seeds[m]}, 0, {seed}, 4);
+    OpT &fused =
+        op(OpKind::Launch, Lane::Compute, second, "fused layer 1" + mb);
     fused.entry = 1;
     fused.round = (int)r;
     fused.micro_batch = (int)i;
@@ -318,22 +367,30 @@ void ToyBuilder::round(uint32_t r) {
     operand(fused, {dhOut}, kActivation, 2);
     operand(fused, {g1}, grad1, 3);
     operand(fused, {scratch}, kActivation, 2);
-    copy(OpKind::Download, Lane::ActivationDown, second, "download loss" + mb, {loss}, 0, {losses[m]}, 4);
-    copy(OpKind::Download, Lane::ActivationDown, second, "download dh" + mb, {dhOut}, 0, {dh[m]}, kActivation);
+    copy(OpKind::Download, Lane::ActivationDown, second, "download loss" + mb,
+         {loss}, 0, {losses[m]}, 4);
+    copy(OpKind::Download, Lane::ActivationDown, second, "download dh" + mb,
+         {dhOut}, 0, {dh[m]}, kActivation);
   }
-  copy(OpKind::Download, Lane::GradientDown, second, "download g1" + tag, {g1}, 0, {pinned1}, grad1);
+  copy(OpKind::Download, Lane::GradientDown, second, "download g1" + tag, {g1},
+       0, {pinned1}, grad1);
   OpT &sum = op(OpKind::Accumulate, Lane::Update, -1, "sum g1" + tag);
   sum.first = r == 0;
   operand(sum, {sum1}, grad1, sum.first ? 2 : 3);
   operand(sum, {pinned1}, grad1, 1);
-  operand(op(OpKind::Zero, Lane::Compute, third, "zero g0" + tag), {g0}, grad0, 2);
+  operand(op(OpKind::Zero, Lane::Compute, third, "zero g0" + tag), {g0}, grad0,
+          2);
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t m = r * count + i;
     std::string mb = tag + " mb" + std::to_string(i);
-    uint32_t xIn = onDevice("x in" + mb, third, kActivation), dhIn = onDevice("dh in" + mb, third, kActivation);
-    copy(OpKind::Upload, Lane::ActivationUp, third, "upload x again" + mb, {x[m]}, 0, {xIn}, kActivation);
-    copy(OpKind::Upload, Lane::ActivationUp, third, "upload dh" + mb, {dh[m]}, 0, {dhIn}, kActivation);
-    OpT &backward = op(OpKind::Launch, Lane::Compute, third, "backward layer 0" + mb);
+    uint32_t xIn = onDevice("x in" + mb, third, kActivation),
+             dhIn = onDevice("dh in" + mb, third, kActivation);
+    copy(OpKind::Upload, Lane::ActivationUp, third, "upload x again" + mb,
+         {x[m]}, 0, {xIn}, kActivation);
+    copy(OpKind::Upload, Lane::ActivationUp, third, "upload dh" + mb, {dh[m]},
+         0, {dhIn}, kActivation);
+    OpT &backward =
+        op(OpKind::Launch, Lane::Compute, third, "backward layer 0" + mb);
     backward.entry = 2;
     backward.round = (int)r;
     backward.micro_batch = (int)i;
@@ -342,7 +399,8 @@ void ToyBuilder::round(uint32_t r) {
     operand(backward, {g0}, 4 * kToyWeight, 3);
     operand(backward, {g0}, 4 * kColumns, 3, 4 * kToyWeight);
   }
-  copy(OpKind::Download, Lane::GradientDown, third, "download g0" + tag, {g0}, 0, {pinned0}, grad0);
+  copy(OpKind::Download, Lane::GradientDown, third, "download g0" + tag, {g0},
+       0, {pinned0}, grad0);
   OpT &sumUp = op(OpKind::Accumulate, Lane::Update, -1, "sum g0" + tag);
   sumUp.first = r == 0;
   operand(sumUp, {sum0}, grad0, sumUp.first ? 2 : 3);
@@ -372,7 +430,8 @@ void ToyBuilder::update() {
     operand(clip, {coefficient}, 4, 2);
   }
   for (int block = 1; block >= 0; --block) {
-    OpT &optimizer = op(OpKind::Optimizer, Lane::Update, -1, "update block " + std::to_string(block));
+    OpT &optimizer = op(OpKind::Optimizer, Lane::Update, -1,
+                        "update block " + std::to_string(block));
     optimizer.block = block;
     uint64_t state = block ? grad1 : grad0;
     operand(optimizer, {block ? sum1 : sum0}, state, 1);
@@ -385,7 +444,8 @@ void ToyBuilder::update() {
     for (uint32_t moment : block ? moments1 : moments0)
       operand(optimizer, {moment}, state, 3);
     if (options.bf16)
-      operand(optimizer, block ? upload1 : upload0, block ? bytes1 : bytes0, 2, 0, uploadPhase);
+      operand(optimizer, block ? upload1 : upload0, block ? bytes1 : bytes0, 2,
+              0, uploadPhase);
   }
 }
 
@@ -395,14 +455,21 @@ ProgramT ToyBuilder::build() {
   entries();
   uint64_t grad0 = 4 * (kToyWeight + kColumns), grad1 = 4 * kToyWeight;
   uint32_t copies = options.staleness + 1;
-  // With staleness 1, step t uploads what step t-2's update left and overwrites it: the odd one out of two.
+  // With staleness 1, step t uploads what step t-2's update left and overwrites
+  // it: the odd one out of two.
   uploadPhase = options.staleness ? 1 : 0;
   for (uint32_t c = 0; c < copies; ++c) {
     upload0.push_back(buffer("upload 0", Space::Pinned, -1, bytes0));
     upload1.push_back(buffer("upload 1", Space::Pinned, -1, bytes1));
   }
-  master0 = options.bf16 ? std::vector<uint32_t>{buffer("master 0", Space::Host, -1, grad0)} : upload0;
-  master1 = options.bf16 ? std::vector<uint32_t>{buffer("master 1", Space::Host, -1, grad1)} : upload1;
+  master0 =
+      options.bf16
+          ? std::vector<uint32_t>{buffer("master 0", Space::Host, -1, grad0)}
+          : upload0;
+  master1 =
+      options.bf16
+          ? std::vector<uint32_t>{buffer("master 1", Space::Host, -1, grad1)}
+          : upload1;
   for (int i = 0; i < 2; ++i) {
     moments0.push_back(buffer("moment 0", Space::Host, -1, grad0));
     moments1.push_back(buffer("moment 1", Space::Host, -1, grad1));
@@ -452,7 +519,9 @@ void testing::addDeviceCode(ProgramT &table) {
     }
 }
 
-ProgramT testing::toyProgram(const ToyOptions &options) { return ToyBuilder(options).build(); }
+ProgramT testing::toyProgram(const ToyOptions &options) {
+  return ToyBuilder(options).build();
+}
 
 void testing::addWaits(ProgramT &table) {
   struct Range {
@@ -467,11 +536,16 @@ void testing::addWaits(ProgramT &table) {
   auto ranges = [&](const OpT &op, uint32_t t) {
     std::vector<Range> result;
     for (const auto &operand : op.operands) {
-      const BufferT &buffer = *table.buffers[operand->buffers[(t + operand->phase) % operand->buffers.size()]];
-      int arena = buffer.space == Space::Device ? (int)((buffer.device + t * table.rotation) % table.devices)
-                  : buffer.space == Space::Pinned ? -1
-                                                  : -2;
-      result.push_back({arena, buffer.offset + operand->offset, buffer.offset + operand->offset + operand->bytes,
+      const BufferT &buffer =
+          *table.buffers[operand->buffers[(t + operand->phase) %
+                                          operand->buffers.size()]];
+      int arena =
+          buffer.space == Space::Device
+              ? (int)((buffer.device + t * table.rotation) % table.devices)
+          : buffer.space == Space::Pinned ? -1
+                                          : -2;
+      result.push_back({arena, buffer.offset + operand->offset,
+                        buffer.offset + operand->offset + operand->bytes,
                         operand->access != 1});
     }
     return result;
@@ -483,7 +557,8 @@ void testing::addWaits(ProgramT &table) {
   auto conflict = [](const std::vector<Range> &a, const std::vector<Range> &b) {
     for (const Range &one : a)
       for (const Range &other : b)
-        if (one.arena == other.arena && (one.write || other.write) && one.begin < other.end && other.begin < one.end)
+        if (one.arena == other.arena && (one.write || other.write) &&
+            one.begin < other.end && other.begin < one.end)
           return true;
     return false;
   };
@@ -492,7 +567,8 @@ void testing::addWaits(ProgramT &table) {
       for (uint32_t distance = a < b ? 0 : 1; distance <= period; ++distance) {
         bool found = false;
         for (uint32_t t = 0; t < period && !found; ++t)
-          found = conflict(all[(t + period - distance % period) % period][a], all[t][b]);
+          found = conflict(all[(t + period - distance % period) % period][a],
+                           all[t][b]);
         if (found)
           table.ops[b]->waits.push_back(Wait(a, distance));
       }

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tests' model, h = x W0 + b0 + shift; y = h W1; loss = mean over labelled rows of |y - label|^2, as a program of three
-// slots a round: layer 0 forward, layer 1 forward and backward, layer 0 backward. `shift` is frozen and lies in the program,
-// the weights in weights.bin beside it. Sizes are in ToyShape.h.
+// The tests' model, h = x W0 + b0 + shift; y = h W1; loss = mean over labelled
+// rows of |y - label|^2, as a program of three slots a round: layer 0 forward,
+// layer 1 forward and backward, layer 0 backward. `shift` is frozen and lies in
+// the program, the weights in weights.bin beside it. Sizes are in ToyShape.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,23 +28,27 @@ struct ToyOptions {
   uint32_t rounds = 2;
   uint32_t microBatches = 2;
   uint32_t staleness = 0;
-  bool bf16 = false;           ///< Uploads; else the masters are what is uploaded.
+  bool bf16 = false; ///< Uploads; else the masters are what is uploaded.
   bool weighByLabels = false;
   double clipNorm = 0;
   bool rotate = true;
-  bool gpu = false;            ///< Carries code for GPUs, too.
+  bool gpu = false; ///< Carries code for GPUs, too.
 };
 
-/// The table of the toy program, with conservative waits: every two conflicting accesses are ordered.
+/// The table of the toy program, with conservative waits: every two conflicting
+/// accesses are ordered.
 program::ProgramT toyProgram(const ToyOptions &options);
 
-/// Gives every kernel call its GPU kernel of the same name, with a grid that fits.
+/// Gives every kernel call its GPU kernel of the same name, with a grid that
+/// fits.
 void addDeviceCode(program::ProgramT &table);
 
-/// The bytes of a file: table, kernels, PTX if the table has device code, and `values` (see Parameter::value) in blobs.
+/// The bytes of a file: table, kernels, PTX if the table has device code, and
+/// `values` (see Parameter::value) in blobs.
 std::string sealedProgram(program::ProgramT table);
 
-/// Adds, to every op, waits for all operations it conflicts with, on physical devices and bytes.
+/// Adds, to every op, waits for all operations it conflicts with, on physical
+/// devices and bytes.
 void addWaits(program::ProgramT &table);
 
 /// Initial weights, and where the samples come from.
@@ -56,7 +61,9 @@ class TemporaryFolder {
 public:
   TemporaryFolder();
   ~TemporaryFolder();
-  std::string operator/(const std::string &name) const { return path + "/" + name; }
+  std::string operator/(const std::string &name) const {
+    return path + "/" + name;
+  }
   std::string path;
 };
 
@@ -64,11 +71,16 @@ void writeBytes(const std::string &path, const std::string &bytes);
 std::string readBytes(const std::string &path);
 /// Writes toy.rondo and weights.bin; returns the former's path.
 std::string writeToy(const std::string &folder, const ToyOptions &options);
-inline std::string writeToy(const TemporaryFolder &folder, const ToyOptions &options) { return writeToy(folder.path, options); }
+inline std::string writeToy(const TemporaryFolder &folder,
+                            const ToyOptions &options) {
+  return writeToy(folder.path, options);
+}
 /// GPUs that tests may use: what the environment variable RONDO_TEST_CUDA says.
 uint32_t testGpus();
 /// A .npy file. `descriptor`: NumPy's, such as "<f4".
-std::string npyBytes(const std::string &descriptor, const std::vector<int64_t> &shape, const void *data, size_t bytes);
+std::string npyBytes(const std::string &descriptor,
+                     const std::vector<int64_t> &shape, const void *data,
+                     size_t bytes);
 
 /// Samples for `steps` steps: x in [-1, 1], labels from -1 (ignored) to 2.
 struct ToyData {
@@ -85,7 +97,8 @@ struct ToyReference {
   std::vector<double> w0, b0, w1;
   std::vector<double> g0, gb, g1; ///< Of the last step, before clipping.
 };
-ToyReference trainReference(const ToyOptions &options, const ToyData &data, uint64_t steps, double learningRate = 0.01);
+ToyReference trainReference(const ToyOptions &options, const ToyData &data,
+                            uint64_t steps, double learningRate = 0.01);
 
 } // namespace rondo::runtime::testing
 

@@ -21,7 +21,9 @@ Status load(const std::string &file) {
   std::vector<uint64_t> aligned(file.size() / 8 + 1);
   std::memcpy(aligned.data(), file.data(), file.size());
   std::unique_ptr<Program> program;
-  return Program::fromBytes({reinterpret_cast<const std::byte *>(aligned.data()), file.size()}, "toy.rondo", program);
+  return Program::fromBytes(
+      {reinterpret_cast<const std::byte *>(aligned.data()), file.size()},
+      "toy.rondo", program);
 }
 
 /// The same bytes with a header that fits them: what a hostile writer would do.
@@ -57,7 +59,8 @@ TEST_F(ProgramTest, EveryTruncationIsAnError) {
 // With a header that says so, the file is cut within the table or its blobs.
 TEST_F(ProgramTest, EveryResealedTruncationIsAnErrorOrWhole) {
   uint64_t table = tableBytes(file);
-  for (size_t length = kProgramTableOffset; length < file.size(); length += 61) {
+  for (size_t length = kProgramTableOffset; length < file.size();
+       length += 61) {
     uint64_t left = std::min<uint64_t>(table, length - kProgramTableOffset);
     EXPECT_FALSE(load(resealed(file.substr(0, length), left)).ok()) << length;
   }
@@ -71,7 +74,8 @@ TEST_F(ProgramTest, AFlippedBitIsFoundByTheChecksum) {
   }
 }
 
-// Damage that the checksum does not show must be found, or be harmless; never crash.
+// Damage that the checksum does not show must be found, or be harmless; never
+// crash.
 TEST_F(ProgramTest, ResealedDamageNeverCrashes) {
   uint64_t table = tableBytes(file);
   uint32_t state = 1, refused = 0;
@@ -90,23 +94,31 @@ TEST_F(ProgramTest, ResealedDamageNeverCrashes) {
 }
 
 TEST_F(ProgramTest, ANonsensicalTableLengthIsAnError) {
-  for (uint64_t length : {uint64_t(0), uint64_t(1), uint64_t(7), uint64_t(100), file.size(), UINT64_MAX})
+  for (uint64_t length : {uint64_t(0), uint64_t(1), uint64_t(7), uint64_t(100),
+                          file.size(), UINT64_MAX})
     EXPECT_EQ(load(resealed(file, length)).code(), Code::User) << length;
 }
 
 TEST_F(ProgramTest, SaysWhatIsWrongWithAFile) {
   Status status = load("ONNX is no program");
-  EXPECT_NE(status.message().find("not a Rondo program"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("not a Rondo program"), std::string::npos)
+      << status.message();
   std::string other = file;
   other[8] = 9;
   status = load(other);
-  EXPECT_NE(status.message().find("format version 9, but this runtime reads version 1"), std::string::npos)
+  EXPECT_NE(status.message().find(
+                "format version 9, but this runtime reads version 1"),
+            std::string::npos)
       << status.message();
   status = load(file + "x");
-  EXPECT_NE(status.message().find("damaged"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("damaged"), std::string::npos)
+      << status.message();
   std::unique_ptr<Program> program;
   status = Program::load("/no/such/file.rondo", program);
-  EXPECT_NE(status.message().find("/no/such/file.rondo: No such file"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("/no/such/file.rondo: No such file"),
+            std::string::npos)
+      << status.message();
   status = Program::load("/", program);
-  EXPECT_NE(status.message().find("not a regular file"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("not a regular file"), std::string::npos)
+      << status.message();
 }

@@ -19,20 +19,28 @@ class TrainingTest : public ::testing::TestWithParam<ToyOptions> {};
 
 } // namespace
 
-// Every way to train against the same training written down plainly in doubles; five steps go twice around the rotation.
+// Every way to train against the same training written down plainly in doubles;
+// five steps go twice around the rotation.
 TEST_P(TrainingTest, FollowsTheReference) {
   constexpr uint64_t steps = 5;
   ToyOptions options = GetParam();
-  ToyReference reference = trainReference(options, toyData(options, steps), steps);
+  ToyReference reference =
+      trainReference(options, toyData(options, steps), steps);
   Outcome outcome = train(options, steps);
-  // bf16 rounds weights by up to 0.4 %, at points that depend on the last digits of f32.
-  expectLike(outcome, reference, options.clipNorm > 0, options.bf16 ? 3e-3 : 1e-4);
+  // bf16 rounds weights by up to 0.4 %, at points that depend on the last
+  // digits of f32.
+  expectLike(outcome, reference, options.clipNorm > 0,
+             options.bf16 ? 3e-3 : 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, TrainingTest,
-                         ::testing::Values(toy(1, 1, 1), toy(2, 1, 4), toy(2, 2, 2), toy(4, 2, 2, 1),
-                                           toy(3, 1, 2, 1, true), toy(2, 2, 1, 0, true), toy(2, 1, 2, 0, false, true),
-                                           toy(2, 2, 2, 1, false, true, 0.5), toy(3, 1, 2, 0, true, false, 0.5)));
+                         ::testing::Values(toy(1, 1, 1), toy(2, 1, 4),
+                                           toy(2, 2, 2), toy(4, 2, 2, 1),
+                                           toy(3, 1, 2, 1, true),
+                                           toy(2, 2, 1, 0, true),
+                                           toy(2, 1, 2, 0, false, true),
+                                           toy(2, 2, 2, 1, false, true, 0.5),
+                                           toy(3, 1, 2, 0, true, false, 0.5)));
 
 // On any number of devices, with any number of threads, the same bits.
 TEST(Session, DevicesAndThreadsChangeNoBit) {
@@ -41,7 +49,9 @@ TEST(Session, DevicesAndThreadsChangeNoBit) {
     for (uint32_t devices = 2; devices <= 4; ++devices) {
       SessionOptions sessionOptions;
       sessionOptions.hostThreads = devices - 1;
-      EXPECT_TRUE(train(toy(devices, 2, 2, staleness, true, true, 0.5), 4, sessionOptions) == first) << devices;
+      EXPECT_TRUE(train(toy(devices, 2, 2, staleness, true, true, 0.5), 4,
+                        sessionOptions) == first)
+          << devices;
     }
   }
 }
@@ -56,7 +66,8 @@ TEST(Session, DelaysChangeNoBit) {
   }
 }
 
-// Staleness 1 is not staleness 0: the second step computes with the weights of the first.
+// Staleness 1 is not staleness 0: the second step computes with the weights of
+// the first.
 TEST(Session, StalenessShows) {
   Outcome sync = train(toy(2, 1, 2, 0), 3), late = train(toy(2, 1, 2, 1), 3);
   EXPECT_EQ(sync.losses[0], late.losses[0]);
@@ -80,18 +91,22 @@ TEST(Session, StepsMayBeStartedOneByOne) {
   EXPECT_EQ(read(*running.session, "layer1.weight", 1, kToyWeight), whole.g1);
 }
 
-// Only the gradients of the step asked for are kept: asked for after step 2, they are those of step 2.
+// Only the gradients of the step asked for are kept: asked for after step 2,
+// they are those of step 2.
 TEST(Session, GradientsAreOfTheStepAskedFor) {
   ToyOptions options = toy(2, 1, 2);
   Running running(options, 4);
   EXPECT_OK(running.session->start(1));
   std::vector<float> values(kToyWeight);
   Status status = running.session->readParameter("val_1", 1, values);
-  EXPECT_NE(status.message().find("no gradients were kept"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("no gradients were kept"), std::string::npos)
+      << status.message();
   EXPECT_OK(running.session->start(2, true));
   EXPECT_OK(running.session->start(1));
   ToyReference reference = trainReference(options, running.data, 3);
-  EXPECT_LT(apart(read(*running.session, "val_1", 1, kToyWeight), reference.g0, {}), 1e-4);
+  EXPECT_LT(
+      apart(read(*running.session, "val_1", 1, kToyWeight), reference.g0, {}),
+      1e-4);
 }
 
 TEST(Session, FollowsALearningRateSchedule) {
@@ -118,7 +133,8 @@ TEST(Session, FollowsALearningRateSchedule) {
 // Errors
 //===----------------------------------------------------------------------===//
 
-// The state stays that of the steps before; whatever the staleness, and with delays that let lanes run ahead.
+// The state stays that of the steps before; whatever the staleness, and with
+// delays that let lanes run ahead.
 TEST(Session, ANonFiniteLossStopsBeforeTheUpdate) {
   for (uint32_t staleness : {0u, 1u})
     for (uint64_t seed = 0; seed < 4; ++seed) {
@@ -137,8 +153,11 @@ TEST(Session, ANonFiniteLossStopsBeforeTheUpdate) {
       EXPECT_OK(bad.session->waitLoss(1, loss));
       Status status = bad.session->waitLoss(2, loss);
       EXPECT_EQ(status.code(), Code::User);
-      for (const char *part : {"step 2, micro-batch 1, layer 1", "the loss is nan", "node_loss", "step 1 left them"})
-        EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+      for (const char *part :
+           {"step 2, micro-batch 1, layer 1", "the loss is nan", "node_loss",
+            "step 1 left them"})
+        EXPECT_NE(status.message().find(part), std::string::npos)
+            << status.message();
       // Later steps have the same error, and nobody waits for ever.
       EXPECT_EQ(bad.session->waitLoss(5, loss).message(), status.message());
       EXPECT_EQ(bad.session->synchronize().message(), status.message());
@@ -158,13 +177,16 @@ TEST(Session, ANonFiniteNormStopsBeforeTheUpdate) {
   StepResult result;
   Status status = running.session->waitStep(0, result);
   EXPECT_EQ(status.code(), Code::User);
-  EXPECT_TRUE(status.message().find("the norm of the gradient is") != std::string::npos ||
+  EXPECT_TRUE(status.message().find("the norm of the gradient is") !=
+                  std::string::npos ||
               status.message().find("the loss is") != std::string::npos)
       << status.message();
-  EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), toyWeights(kToyWeight, 1));
+  EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight),
+            toyWeights(kToyWeight, 1));
 }
 
-// Kernels answer an index out of range with 1; here the loss kernel refuses labels of a thousand and more.
+// Kernels answer an index out of range with 1; here the loss kernel refuses
+// labels of a thousand and more.
 TEST(Session, AnIndexOutOfRangeNamesItsNode) {
   for (uint32_t staleness : {0u, 1u}) {
     TemporaryFolder folder;
@@ -176,13 +198,15 @@ TEST(Session, AnIndexOutOfRangeNamesItsNode) {
     EXPECT_OK(running.session->waitStep(0, result));
     Status status = running.session->waitStep(1, result);
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find("step 1, micro-batch 1: node 'node_square': an index is out of range"),
+    EXPECT_NE(status.message().find("step 1, micro-batch 1: node "
+                                    "'node_square': an index is out of range"),
               std::string::npos)
         << status.message();
     // The state is that after step 0.
     Running good(options, 3);
     EXPECT_OK(good.session->start(1));
-    EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight), read(*good.session, "val_1", 0, kToyWeight));
+    EXPECT_EQ(read(*running.session, "val_1", 0, kToyWeight),
+              read(*good.session, "val_1", 0, kToyWeight));
   }
 }
 
@@ -195,11 +219,14 @@ TEST(Session, AStepWithoutLabelsIsAnError) {
   StepResult result;
   EXPECT_OK(running.session->waitStep(0, result));
   Status status = running.session->waitStep(1, result);
-  EXPECT_NE(status.message().find("step 1: none of its 2 micro-batches has a valid label"), std::string::npos)
+  EXPECT_NE(status.message().find(
+                "step 1: none of its 2 micro-batches has a valid label"),
+            std::string::npos)
       << status.message();
 }
 
-// A micro-batch without labels has no loss of its own (0/0), which is no error when micro-batches weigh by labels.
+// A micro-batch without labels has no loss of its own (0/0), which is no error
+// when micro-batches weigh by labels.
 TEST(Session, AMicroBatchWithoutLabelsWeighsNothing) {
   ToyOptions options = toy(2, 1, 2, 0, false, true);
   Running running(options, 1);
@@ -208,19 +235,22 @@ TEST(Session, AMicroBatchWithoutLabelsWeighsNothing) {
   EXPECT_OK(running.session->start(1));
   double loss = 0;
   EXPECT_OK(running.session->waitLoss(0, loss));
-  EXPECT_NEAR(loss, trainReference(options, running.data, 1).losses[0], 1e-5 * loss);
+  EXPECT_NEAR(loss, trainReference(options, running.data, 1).losses[0],
+              1e-5 * loss);
 }
 
 TEST(Session, TooFewSamplesAreAnErrorBeforeTheFirstStep) {
   Running running(toy(2, 1, 2), 3);
   Status status = running.session->start(4);
-  EXPECT_NE(status.message().find("4 steps of 8 samples need more than the inputs hold: they are enough for 3"),
+  EXPECT_NE(status.message().find("4 steps of 8 samples need more than the "
+                                  "inputs hold: they are enough for 3"),
             std::string::npos)
       << status.message();
   EXPECT_EQ(running.session->startedSteps(), 0u);
   EXPECT_OK(running.session->start(2));
   status = running.session->start(2);
-  EXPECT_NE(status.message().find("enough for 1 more"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("enough for 1 more"), std::string::npos)
+      << status.message();
   // Visited again, there are enough.
   Running again(toy(2, 1, 2), 3);
   EXPECT_OK(again.session->setOrder(false, 0, 2));
@@ -263,19 +293,30 @@ TEST(Session, InputsAreCheckedAgainstTheProgram) {
   std::vector<float> x(8 * TOY_COLUMNS);
   auto expect = [&](Status status, const char *part) {
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
   };
   expect(session->start(1), "no data for input 'x', 'labels'");
-  expect(session->setInput("y", program::ElementType::F32, {}, x.data()), "has no input 'y'; its inputs are 'x', 'labels'");
-  expect(session->setInput("x", program::ElementType::I64, std::vector<int64_t>{8, TOY_COLUMNS}, x.data()),
-         "the array holds int64, the program wants float32; convert it with array.astype('float32')");
-  expect(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{8, 5}, x.data()),
-         "has shape [8, 5], the program wants [samples, 264] with 4 samples in each of 4 micro-batches");
-  expect(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{0, TOY_COLUMNS}, x.data()), "holds no samples");
-  writeBytes(folder / "x.npy", npyBytes("<f8", {2, TOY_COLUMNS}, x.data(), 2 * 8 * TOY_COLUMNS));
-  expect(session->setInputFile("x", folder / "x.npy"), "holds float64, the program wants float32");
+  expect(session->setInput("y", program::ElementType::F32, {}, x.data()),
+         "has no input 'y'; its inputs are 'x', 'labels'");
+  expect(session->setInput("x", program::ElementType::I64,
+                           std::vector<int64_t>{8, TOY_COLUMNS}, x.data()),
+         "the array holds int64, the program wants float32; convert it with "
+         "array.astype('float32')");
+  expect(session->setInput("x", program::ElementType::F32,
+                           std::vector<int64_t>{8, 5}, x.data()),
+         "has shape [8, 5], the program wants [samples, 264] with 4 samples in "
+         "each of 4 micro-batches");
+  expect(session->setInput("x", program::ElementType::F32,
+                           std::vector<int64_t>{0, TOY_COLUMNS}, x.data()),
+         "holds no samples");
+  writeBytes(folder / "x.npy",
+             npyBytes("<f8", {2, TOY_COLUMNS}, x.data(), 2 * 8 * TOY_COLUMNS));
+  expect(session->setInputFile("x", folder / "x.npy"),
+         "holds float64, the program wants float32");
   writeBytes(folder / "x.npy", npyBytes("<c8", {2, 2}, x.data(), 32));
-  expect(session->setInputFile("x", folder / "x.npy"), "holds '<c8', the program wants float32");
+  expect(session->setInputFile("x", folder / "x.npy"),
+         "holds '<c8', the program wants float32");
 }
 
 TEST(Session, DevicesMustBeWhatTheProgramWasMadeFor) {
@@ -290,7 +331,9 @@ TEST(Session, DevicesMustBeWhatTheProgramWasMadeFor) {
   };
   Status status = open("host:3");
   EXPECT_EQ(status.code(), Code::Flags);
-  EXPECT_NE(status.message().find("was compiled for 2 devices; run it with --device=host:2"), std::string::npos);
+  EXPECT_NE(status.message().find(
+                "was compiled for 2 devices; run it with --device=host:2"),
+            std::string::npos);
   EXPECT_EQ(open("host:x").code(), Code::Flags);
   EXPECT_EQ(open("host:0").code(), Code::Flags);
   EXPECT_EQ(open("tpu:2").code(), Code::Flags);
@@ -312,18 +355,23 @@ TEST(Session, SaysWhichCpuFeaturesAndKernelsAreMissing) {
   table.cpu_features = {"sse2", "teleportation"};
   Status status = open(std::move(table));
   EXPECT_EQ(status.code(), Code::Device);
-  EXPECT_NE(status.message().find("needs CPU features that this machine lacks: teleportation;"), std::string::npos)
+  EXPECT_NE(status.message().find(
+                "needs CPU features that this machine lacks: teleportation;"),
+            std::string::npos)
       << status.message();
   table = toyProgram({});
   table.entries[0]->calls[1]->symbol = "no_bias";
   table.entries[1]->calls[1]->symbol = "no_loss";
   status = open(std::move(table));
-  EXPECT_NE(status.message().find("'no_bias', 'no_loss'"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("'no_bias', 'no_loss'"), std::string::npos)
+      << status.message();
   table = toyProgram({});
   table.target = "sm_90";
   status = open(std::move(table));
   EXPECT_EQ(status.code(), Code::Flags);
-  EXPECT_NE(status.message().find("was compiled for 'sm_90'"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("was compiled for 'sm_90'"),
+            std::string::npos)
+      << status.message();
 }
 
 TEST(Session, TheWatchdogSaysWhoWaitsForWhat) {
@@ -343,20 +391,28 @@ TEST(Session, TheWatchdogSaysWhoWaitsForWhat) {
   std::unique_ptr<Session> session;
   EXPECT_OK(Session::open(*program, sessionOptions, session));
   ToyData data = toyData(options, 1);
-  EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{4, TOY_COLUMNS}, data.x.data()));
-  EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{4}, data.labels.data()));
+  EXPECT_OK(session->setInput("x", program::ElementType::F32,
+                              std::vector<int64_t>{4, TOY_COLUMNS},
+                              data.x.data()));
+  EXPECT_OK(session->setInput("labels", program::ElementType::I64,
+                              std::vector<int64_t>{4}, data.labels.data()));
   EXPECT_OK(session->start(1));
   double loss = 0;
   Status status = session->waitLoss(0, loss);
   EXPECT_EQ(status.code(), Code::Device);
-  for (const char *part : {"no operation ended within 0.2 seconds", "'forward layer 0 r0 mb0'", "node 'node_linear0'",
-                           "is running", "waits for 'forward layer 0 r0 mb0'", "which has done 0 steps"})
-    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  for (const char *part :
+       {"no operation ended within 0.2 seconds", "'forward layer 0 r0 mb0'",
+        "node 'node_linear0'", "is running",
+        "waits for 'forward layer 0 r0 mb0'", "which has done 0 steps"})
+    EXPECT_NE(status.message().find(part), std::string::npos)
+        << status.message();
   std::vector<float> values(kToyWeight);
-  EXPECT_EQ(session->readParameter("val_1", 0, values).message(), status.message());
+  EXPECT_EQ(session->readParameter("val_1", 0, values).message(),
+            status.message());
 }
 
-// A watchdog that has nothing to complain of says nothing, also while nobody asks for steps.
+// A watchdog that has nothing to complain of says nothing, also while nobody
+// asks for steps.
 TEST(Session, TheWatchdogLeavesAnIdleSessionAlone) {
   SessionOptions sessionOptions;
   sessionOptions.watchdogSeconds = 0.3;
@@ -381,8 +437,10 @@ TEST(Session, ReportsBytesAndLanes) {
   EXPECT_OK(running.session->start(3));
   SessionReport report;
   EXPECT_OK(running.session->report(report));
-  uint64_t activation = 4 * TOY_ROWS * TOY_COLUMNS, gradients = 4 * (2 * kToyWeight + TOY_COLUMNS);
-  uint64_t up = 2048 + gradients + 2 * (4 * activation + 8 * TOY_ROWS + 4), down = gradients + 2 * (2 * activation + 4);
+  uint64_t activation = 4 * TOY_ROWS * TOY_COLUMNS,
+           gradients = 4 * (2 * kToyWeight + TOY_COLUMNS);
+  uint64_t up = 2048 + gradients + 2 * (4 * activation + 8 * TOY_ROWS + 4),
+           down = gradients + 2 * (2 * activation + 4);
   EXPECT_EQ(report.steps, 3u);
   EXPECT_EQ(report.uploadedBytes, 3 * 2 * up);
   EXPECT_EQ(report.downloadedBytes, 3 * 2 * down);
@@ -407,17 +465,24 @@ TEST(Session, TracesWhatRanWhere) {
   EXPECT_OK(running.session->writeTrace(running.folder / "trace.json"));
   std::string trace = readBytes(running.folder / "trace.json");
   size_t spans = 0;
-  for (size_t at = 0; (at = trace.find("\"ph\":\"X\"", at)) != std::string::npos; ++at)
+  for (size_t at = 0;
+       (at = trace.find("\"ph\":\"X\"", at)) != std::string::npos; ++at)
     ++spans;
   EXPECT_EQ(spans, 3 * running.program->table().ops()->size());
-  // The rotation is one: layer 0 runs on device 0 in step 0 and on device 1 in step 1.
-  for (const char *part : {"\"name\":\"forward layer 0 r0 mb0\",\"cat\":\"Launch\",\"pid\":0,\"tid\":0",
-                           "\"name\":\"forward layer 0 r0 mb0\",\"cat\":\"Launch\",\"pid\":1,\"tid\":0",
-                           "{\"name\":\"ActivationDown\"}", "\"args\":{\"name\":\"host\"}", "\"node\":\"node_loss\""})
+  // The rotation is one: layer 0 runs on device 0 in step 0 and on device 1 in
+  // step 1.
+  for (const char *part :
+       {"\"name\":\"forward layer 0 r0 "
+        "mb0\",\"cat\":\"Launch\",\"pid\":0,\"tid\":0",
+        "\"name\":\"forward layer 0 r0 "
+        "mb0\",\"cat\":\"Launch\",\"pid\":1,\"tid\":0",
+        "{\"name\":\"ActivationDown\"}", "\"args\":{\"name\":\"host\"}",
+        "\"node\":\"node_loss\""})
     EXPECT_NE(trace.find(part), std::string::npos) << part;
 }
 
-// The first error is the one that is told, and what is consistent stays so only if that error is.
+// The first error is the one that is told, and what is consistent stays so only
+// if that error is.
 TEST(Failure, TheFirstErrorWins) {
   Failure failure;
   EXPECT_TRUE(failure.statusOf(1000).ok());

@@ -22,7 +22,8 @@ using namespace rondo::runtime::testing;
 constexpr uint64_t kRows = TOY_ROWS, kColumns = TOY_COLUMNS;
 
 TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "rondo-test-XXXXXX").string();
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "rondo-test-XXXXXX").string();
   if (!mkdtemp(pattern.data()))
     std::abort();
   path = pattern;
@@ -49,7 +50,8 @@ std::string testing::sealedProgram(program::ProgramT table) {
   for (float value : toyWeights(kColumns, 7))
     shift.append(reinterpret_cast<const char *>(&value), 4);
   std::string file, packed;
-  // The table's length depends on no number in it but for those that are 0: two passes settle the offsets.
+  // The table's length depends on no number in it but for those that are 0: two
+  // passes settle the offsets.
   table.kernels = std::make_unique<program::BlobT>();
   table.kernels->length = kernels.size();
   table.kernels->offset = kBlobAlignment;
@@ -72,12 +74,15 @@ std::string testing::sealedProgram(program::ProgramT table) {
   for (int pass = 0; pass < 2; ++pass) {
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(program::Program::Pack(builder, &table));
-    packed.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize());
+    packed.assign(reinterpret_cast<const char *>(builder.GetBufferPointer()),
+                  builder.GetSize());
     table.kernels->offset = alignToBlob(kProgramTableOffset + packed.size());
     if (value)
       value->offset = alignToBlob(table.kernels->offset + kernels.size());
     if (code)
-      code->offset = alignToBlob(value ? value->offset + value->length : table.kernels->offset + kernels.size());
+      code->offset =
+          alignToBlob(value ? value->offset + value->length
+                            : table.kernels->offset + kernels.size());
   }
   file.assign(kProgramTableOffset, '\0');
   file += packed;
@@ -110,7 +115,8 @@ std::vector<float> testing::toyWeights(uint64_t count, uint32_t seed) {
   return values;
 }
 
-std::string testing::writeToy(const std::string &folder, const ToyOptions &options) {
+std::string testing::writeToy(const std::string &folder,
+                              const ToyOptions &options) {
   std::string weights;
   auto append = [&](uint64_t count, uint32_t seed) {
     std::vector<float> values = toyWeights(count, seed);
@@ -124,9 +130,11 @@ std::string testing::writeToy(const std::string &folder, const ToyOptions &optio
   return folder + "/toy.rondo";
 }
 
-std::string testing::npyBytes(const std::string &descriptor, const std::vector<int64_t> &shape, const void *data,
-                              size_t bytes) {
-  std::string header = "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': (";
+std::string testing::npyBytes(const std::string &descriptor,
+                              const std::vector<int64_t> &shape,
+                              const void *data, size_t bytes) {
+  std::string header =
+      "{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': (";
   for (int64_t extent : shape)
     header += std::to_string(extent) + ", ";
   header += "), }";
@@ -145,8 +153,10 @@ ToyData testing::toyData(const ToyOptions &options, uint64_t steps) {
   for (float &value : data.x)
     value *= 10;
   for (uint64_t i = 0; i < data.samples; ++i)
-    // The first row of a micro-batch is always labelled; others are in one case of four not.
-    data.labels.push_back(i % kRows == 0 ? 1 : (int64_t)((i * 2654435761u >> 7) % 4) - 1);
+    // The first row of a micro-batch is always labelled; others are in one case
+    // of four not.
+    data.labels.push_back(
+        i % kRows == 0 ? 1 : (int64_t)((i * 2654435761u >> 7) % 4) - 1);
   return data;
 }
 
@@ -158,7 +168,9 @@ namespace {
 
 using Values = std::vector<double>;
 
-Values widened(const std::vector<float> &values) { return {values.begin(), values.end()}; }
+Values widened(const std::vector<float> &values) {
+  return {values.begin(), values.end()};
+}
 
 double rounded(double value, bool bf16) {
   if (!bf16)
@@ -173,7 +185,8 @@ double rounded(double value, bool bf16) {
 
 struct Adam {
   Values m, v;
-  void step(Values &p, const Values &g, double rate, double decay, double coefficient, uint64_t t) {
+  void step(Values &p, const Values &g, double rate, double decay,
+            double coefficient, uint64_t t) {
     m.resize(p.size());
     v.resize(p.size());
     for (size_t i = 0; i < p.size(); ++i) {
@@ -181,15 +194,17 @@ struct Adam {
       p[i] *= 1 - rate * decay;
       m[i] = 0.9 * m[i] + 0.1 * gradient;
       v[i] = 0.95 * v[i] + 0.05 * gradient * gradient;
-      p[i] -= rate / (1 - std::pow(0.9, (double)t)) * m[i] /
-              (std::sqrt(v[i]) / std::sqrt(1 - std::pow(0.95, (double)t)) + 1e-6);
+      p[i] -=
+          rate / (1 - std::pow(0.9, (double)t)) * m[i] /
+          (std::sqrt(v[i]) / std::sqrt(1 - std::pow(0.95, (double)t)) + 1e-6);
     }
   }
 };
 
 } // namespace
 
-ToyReference testing::trainReference(const ToyOptions &options, const ToyData &data, uint64_t steps,
+ToyReference testing::trainReference(const ToyOptions &options,
+                                     const ToyData &data, uint64_t steps,
                                      double learningRate) {
   constexpr uint64_t n = kColumns;
   ToyReference result;
@@ -220,7 +235,9 @@ ToyReference testing::trainReference(const ToyOptions &options, const ToyData &d
     result.gb.assign(n, 0);
     result.g1.assign(n * n, 0);
     for (uint64_t m = 0; m < count; ++m) {
-      double seed = options.weighByLabels ? valid[m] / total : 1.0 / (double)count, own = 0;
+      double seed =
+                 options.weighByLabels ? valid[m] / total : 1.0 / (double)count,
+             own = 0;
       for (uint64_t r = 0; r < kRows; ++r) {
         uint64_t sample = (t * count + m) * kRows + r;
         if (data.labels[sample] < 0)
@@ -256,7 +273,10 @@ ToyReference testing::trainReference(const ToyOptions &options, const ToyData &d
     for (const Values *values : {&result.g0, &result.gb, &result.g1})
       for (double value : *values)
         squares += value * value;
-    double coefficient = options.clipNorm > 0 ? std::min(1.0, options.clipNorm / (std::sqrt(squares) + 1e-6)) : 1;
+    double coefficient =
+        options.clipNorm > 0
+            ? std::min(1.0, options.clipNorm / (std::sqrt(squares) + 1e-6))
+            : 1;
     adam0.step(result.w0, result.g0, learningRate, 0.1, coefficient, t + 1);
     adamB.step(result.b0, result.gb, learningRate, 0, coefficient, t + 1);
     adam1.step(result.w1, result.g1, learningRate, 0.1, coefficient, t + 1);

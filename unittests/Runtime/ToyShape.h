@@ -1,4 +1,5 @@
-/*===- ToyShape.h - Sizes of the tests' model ----------------------*- C -*-===*\
+/*===- ToyShape.h - Sizes of the tests' model ----------------------*- C
+-*-===*\
 |*                                                                            *|
 |* Part of the Rondo project, under the Apache License v2.0 with LLVM         *|
 |* Exceptions. See LICENSE for license information.                           *|

@@ -23,13 +23,14 @@ struct Outcome {
   bool operator==(const Outcome &) const = default;
 };
 
-#define EXPECT_OK(expression)                                                                                          \
-  do {                                                                                                                 \
-    Status status_ = (expression);                                                                                     \
-    EXPECT_TRUE(status_.ok()) << status_.message();                                                                    \
+#define EXPECT_OK(expression)                                                  \
+  do {                                                                         \
+    Status status_ = (expression);                                             \
+    EXPECT_TRUE(status_.ok()) << status_.message();                            \
   } while (false)
 
-inline std::vector<float> read(Session &session, const std::string &name, uint32_t quantity, uint64_t count) {
+inline std::vector<float> read(Session &session, const std::string &name,
+                               uint32_t quantity, uint64_t count) {
   std::vector<float> values(count);
   EXPECT_OK(session.readParameter(name, quantity, values));
   return values;
@@ -41,7 +42,8 @@ struct Running {
   ToyData data; // Outlives the session, which reads it until it is closed.
   std::unique_ptr<Session> session;
 
-  Running(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
+  Running(const ToyOptions &options, uint64_t steps,
+          SessionOptions sessionOptions = {}) {
     data = toyData(options, steps);
     EXPECT_OK(Program::load(writeToy(folder, options), program));
     if (sessionOptions.hostThreads == 0)
@@ -51,8 +53,12 @@ struct Running {
   }
   void bind() {
     auto samples = (int64_t)data.samples;
-    EXPECT_OK(session->setInput("x", program::ElementType::F32, std::vector<int64_t>{samples, TOY_COLUMNS}, data.x.data()));
-    EXPECT_OK(session->setInput("labels", program::ElementType::I64, std::vector<int64_t>{samples}, data.labels.data()));
+    EXPECT_OK(session->setInput("x", program::ElementType::F32,
+                                std::vector<int64_t>{samples, TOY_COLUMNS},
+                                data.x.data()));
+    EXPECT_OK(session->setInput("labels", program::ElementType::I64,
+                                std::vector<int64_t>{samples},
+                                data.labels.data()));
   }
 };
 
@@ -73,7 +79,8 @@ inline Outcome outcomeOf(Session &session, uint64_t steps) {
   return outcome;
 }
 
-inline Outcome train(const ToyOptions &options, uint64_t steps, SessionOptions sessionOptions = {}) {
+inline Outcome train(const ToyOptions &options, uint64_t steps,
+                     SessionOptions sessionOptions = {}) {
   Running running(options, steps, std::move(sessionOptions));
   EXPECT_OK(running.session->start(steps, /*captureGradients=*/true));
   Outcome outcome = outcomeOf(*running.session, steps);
@@ -83,8 +90,11 @@ inline Outcome train(const ToyOptions &options, uint64_t steps, SessionOptions s
   return outcome;
 }
 
-/// |a - b| over |a - start|: how far two trainings lie apart, as a share of the way they went.
-inline double apart(const std::vector<float> &found, const std::vector<double> &exact, const std::vector<float> &start) {
+/// |a - b| over |a - start|: how far two trainings lie apart, as a share of the
+/// way they went.
+inline double apart(const std::vector<float> &found,
+                    const std::vector<double> &exact,
+                    const std::vector<float> &start) {
   double difference = 0, way = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     difference += std::pow(found[i] - exact[i], 2);
@@ -93,23 +103,32 @@ inline double apart(const std::vector<float> &found, const std::vector<double> &
   return std::sqrt(difference / way);
 }
 
-inline void expectLike(const Outcome &outcome, const ToyReference &reference, bool clipped, double tolerance = 1e-4) {
+inline void expectLike(const Outcome &outcome, const ToyReference &reference,
+                       bool clipped, double tolerance = 1e-4) {
   for (size_t step = 0; step < reference.losses.size(); ++step) {
-    EXPECT_NEAR(outcome.losses[step], reference.losses[step], 1e-5 * reference.losses[step] * tolerance / 1e-4) << step;
+    EXPECT_NEAR(outcome.losses[step], reference.losses[step],
+                1e-5 * reference.losses[step] * tolerance / 1e-4)
+        << step;
     if (clipped)
-      EXPECT_NEAR(outcome.norms[step], reference.norms[step], tolerance * reference.norms[step]) << step;
+      EXPECT_NEAR(outcome.norms[step], reference.norms[step],
+                  tolerance * reference.norms[step])
+          << step;
     else
       EXPECT_EQ(outcome.norms[step], -1);
   }
-  EXPECT_LT(apart(outcome.w0, reference.w0, toyWeights(kToyWeight, 1)), 10 * tolerance);
-  EXPECT_LT(apart(outcome.b0, reference.b0, toyWeights(TOY_COLUMNS, 2)), 10 * tolerance);
-  EXPECT_LT(apart(outcome.w1, reference.w1, toyWeights(kToyWeight, 3)), 10 * tolerance);
+  EXPECT_LT(apart(outcome.w0, reference.w0, toyWeights(kToyWeight, 1)),
+            10 * tolerance);
+  EXPECT_LT(apart(outcome.b0, reference.b0, toyWeights(TOY_COLUMNS, 2)),
+            10 * tolerance);
+  EXPECT_LT(apart(outcome.w1, reference.w1, toyWeights(kToyWeight, 3)),
+            10 * tolerance);
   EXPECT_LT(apart(outcome.g0, reference.g0, {}), tolerance);
   EXPECT_LT(apart(outcome.gb, reference.gb, {}), tolerance);
   EXPECT_LT(apart(outcome.g1, reference.g1, {}), tolerance);
 }
 
-inline ToyOptions toy(uint32_t devices, uint32_t rounds, uint32_t microBatches, uint32_t staleness = 0, bool bf16 = false,
+inline ToyOptions toy(uint32_t devices, uint32_t rounds, uint32_t microBatches,
+                      uint32_t staleness = 0, bool bf16 = false,
                       bool weigh = false, double clip = 0) {
   ToyOptions options;
   options.devices = devices;

@@ -163,13 +163,17 @@ TEST_P(VerifyTest, IsNamed) {
   GetParam().damage(table);
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(program::Program::Pack(builder, &table));
-  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
   EXPECT_EQ(status.code(), Code::User);
-  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
+      << status.message();
 }
 
 INSTANTIATE_TEST_SUITE_P(Damage, VerifyTest, ::testing::ValuesIn(kCases),
-                         [](const auto &info) { return std::string(info.param.name); });
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
 
 TEST(Verify, TheWholeProgramIsSound) {
   for (bool weigh : {false, true})
@@ -183,7 +187,8 @@ TEST(Verify, TheWholeProgramIsSound) {
         ProgramT table = toyProgram(options);
         flatbuffers::FlatBufferBuilder builder;
         builder.Finish(program::Program::Pack(builder, &table));
-        Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+        Status status = verifyProgram(
+            *program::GetProgram(builder.GetBufferPointer()), 1 << 20);
         EXPECT_TRUE(status.ok()) << status.message();
       }
 }
@@ -197,8 +202,11 @@ TEST(Verify, ABf16UploadNeedsItsWriter) {
       op->operands.pop_back();
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(program::Program::Pack(builder, &table));
-  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
-  EXPECT_NE(status.message().find("is uploaded as bfloat16, which nothing writes"), std::string::npos)
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(
+      status.message().find("is uploaded as bfloat16, which nothing writes"),
+      std::string::npos)
       << status.message();
 }
 
@@ -210,6 +218,8 @@ TEST(Verify, ReportsManyProblemsAtOnce) {
       operand->access = 0;
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(program::Program::Pack(builder, &table));
-  Status status = verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
-  EXPECT_NE(status.message().find("more"), std::string::npos) << status.message();
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(status.message().find("more"), std::string::npos)
+      << status.message();
 }

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// rondo-test-program FOLDER [devices=N] [rounds=N] [microBatches=N] [staleness=N] [steps=N] [bf16] [weigh] [clip] [gpu] [nan=STEP]
-// writes toy.rondo, weights.bin, x.npy and labels.npy, and prints the losses of the reference.
+// rondo-test-program FOLDER [devices=N] [rounds=N] [microBatches=N]
+// [staleness=N] [steps=N] [bf16] [weigh] [clip] [gpu] [nan=STEP] writes
+// toy.rondo, weights.bin, x.npy and labels.npy, and prints the losses of the
+// reference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +29,8 @@ int main(int argc, char **argv) {
   long nan = -1;
   for (int i = 2; i < argc; ++i) {
     const char *equals = std::strchr(argv[i], '=');
-    std::string key(argv[i], equals ? (size_t)(equals - argv[i]) : std::strlen(argv[i]));
+    std::string key(argv[i],
+                    equals ? (size_t)(equals - argv[i]) : std::strlen(argv[i]));
     auto value = equals ? (uint32_t)std::atoi(equals + 1) : 1;
     if (key == "devices")
       options.devices = value;
@@ -61,7 +64,10 @@ int main(int argc, char **argv) {
   if (nan >= 0)
     data.x[(uint64_t)nan * perStep * TOY_COLUMNS] = NAN;
   auto samples = (int64_t)data.samples;
-  writeBytes(folder + "/x.npy", npyBytes("<f4", {samples, TOY_COLUMNS}, data.x.data(), 4 * data.x.size()));
-  writeBytes(folder + "/labels.npy", npyBytes("<i8", {samples}, data.labels.data(), 8 * data.labels.size()));
+  writeBytes(folder + "/x.npy", npyBytes("<f4", {samples, TOY_COLUMNS},
+                                         data.x.data(), 4 * data.x.size()));
+  writeBytes(
+      folder + "/labels.npy",
+      npyBytes("<i8", {samples}, data.labels.data(), 8 * data.labels.size()));
   return 0;
 }

@@ -258,16 +258,18 @@ TEST(Fences, MessageOfARace) {
   b.launch("run", x, y);
   ASSERT_TRUE(b.solve());
   b.schedule.ops[1].waits.clear();
-  EXPECT_EQ(join(FenceProblem().verify(b.schedule)),
-            "nothing orders 'run' (compute, device 0) after 'up' (activation_up, "
-            "device 0) of the same iteration, yet both touch "
-            "'x' and one of them writes it\n");
+  EXPECT_EQ(
+      join(FenceProblem().verify(b.schedule)),
+      "nothing orders 'run' (compute, device 0) after 'up' (activation_up, "
+      "device 0) of the same iteration, yet both touch "
+      "'x' and one of them writes it\n");
   ASSERT_TRUE(b.solve());
   b.schedule.ops[0].waits.clear();
-  EXPECT_EQ(join(FenceProblem().verify(b.schedule)),
-            "nothing orders 'up' (activation_up, device 0) after 'run' (compute, "
-            "device 0), 1 iterations before, yet both touch "
-            "'x' and one of them writes it\n");
+  EXPECT_EQ(
+      join(FenceProblem().verify(b.schedule)),
+      "nothing orders 'up' (activation_up, device 0) after 'run' (compute, "
+      "device 0), 1 iterations before, yet both touch "
+      "'x' and one of them writes it\n");
 }
 
 TEST(Fences, NamesNeedlessWaits) {
@@ -286,21 +288,24 @@ TEST(Fences, NamesNeedlessWaits) {
   ASSERT_TRUE(FenceProblem().verify(b.schedule));
   // Implied: "two" waits for "up" through its lane.
   b.schedule.ops[2].waits.push_back({0, 0});
-  EXPECT_EQ(join(FenceProblem().verify(b.schedule)),
-            "'two' (compute, device 0) waits for 'up' (activation_up, device 0), 0 "
-            "iterations before, which its lane or its other "
-            "waits imply already\n");
+  EXPECT_EQ(
+      join(FenceProblem().verify(b.schedule)),
+      "'two' (compute, device 0) waits for 'up' (activation_up, device 0), 0 "
+      "iterations before, which its lane or its other "
+      "waits imply already\n");
   // Pointless: nothing in common.
   ASSERT_TRUE(b.solve());
   b.schedule.ops[4].waits.push_back({3, 0});
-  EXPECT_EQ(join(FenceProblem().verify(b.schedule)),
-            "'zero' (compute, device 0) waits for 'down' (activation_down, device 0), "
-            "0 iterations before, but the two touch "
-            "nothing in common that one of them writes\n"
-            // and with it, a wait that was needed no longer is
-            "'one' (compute, device 0) waits for 'down' (activation_down, device 0), "
-            "1 iterations before, which its lane or its "
-            "other waits imply already\n");
+  EXPECT_EQ(
+      join(FenceProblem().verify(b.schedule)),
+      "'zero' (compute, device 0) waits for 'down' (activation_down, device "
+      "0), "
+      "0 iterations before, but the two touch "
+      "nothing in common that one of them writes\n"
+      // and with it, a wait that was needed no longer is
+      "'one' (compute, device 0) waits for 'down' (activation_down, device 0), "
+      "1 iterations before, which its lane or its "
+      "other waits imply already\n");
 }
 
 TEST(Fences, RefusesWaitsForWhatIsIssuedLater) {

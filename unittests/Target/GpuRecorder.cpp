@@ -40,23 +40,27 @@ uint64_t GpuRecorder::write(const Bytes &bytes) {
   return std::exchange(end, end + bytes.size());
 }
 
-/// Whether the GPU must give the host's bits: where it adds in another order, or
-/// the host has libm's function, it need not.
+/// Whether the GPU must give the host's bits: where it adds in another order,
+/// or the host has libm's function, it need not.
 static bool isExact(Operation *op) {
   auto fused = dyn_cast<kern::FusedOp>(op);
   if (!fused)
     return true;
   bool isExact = fused.getKind() == kern::FusedKind::Elementwise;
   fused.walk([&](Operation *inner) {
-    if (isa<math::PowFOp>(inner) || (isa<math::ExpOp, math::LogOp>(inner) && inner->getResult(0).getType().isF64()))
+    if (isa<math::PowFOp>(inner) || (isa<math::ExpOp, math::LogOp>(inner) &&
+                                     inner->getResult(0).getType().isF64()))
       isExact = false;
   });
   return isExact;
 }
 
-void GpuRecorder::record(const std::string &function, Operation *op, const target::Call &call,
-                         const std::vector<Bytes> &before, const std::vector<Bytes> &after, int status) {
-  index << "call " << function << ' ' << call.gpuSymbol << ' ' << isExact(op) << ' ' << status;
+void GpuRecorder::record(const std::string &function, Operation *op,
+                         const target::Call &call,
+                         const std::vector<Bytes> &before,
+                         const std::vector<Bytes> &after, int status) {
+  index << "call " << function << ' ' << call.gpuSymbol << ' ' << isExact(op)
+        << ' ' << status;
   for (uint32_t extent : call.grid)
     index << ' ' << extent;
   for (uint32_t extent : call.block)
@@ -71,16 +75,22 @@ void GpuRecorder::record(const std::string &function, Operation *op, const targe
     uint64_t first = write(before[argument]), last = first;
     if (after[argument] != before[argument])
       last = write(after[argument]);
-    index << "memory " << argument << ' ' << before[argument].size() << ' ' << first << ' ' << last << '\n';
+    index << "memory " << argument << ' ' << before[argument].size() << ' '
+          << first << ' ' << last << '\n';
   }
   auto parent = op->getParentOfType<kern::FuncOp>();
   for (OpOperand *operand : kern::getEffects(op).writes) {
     Value memref = operand->get();
     auto argument = dyn_cast<BlockArgument>(memref);
-    uint64_t offset = argument ? 0 : *cast<kern::ScratchOp>(memref.getDefiningOp()).getOffset();
+    uint64_t offset =
+        argument ? 0
+                 : *cast<kern::ScratchOp>(memref.getDefiningOp()).getOffset();
     std::string element;
-    llvm::raw_string_ostream(element) << cast<MemRefType>(memref.getType()).getElementType();
-    index << "output " << (argument ? argument.getArgNumber() : parent.getNumArguments()) << ' ' << offset << ' '
-          << kern::getBytes(memref) << ' ' << element << '\n';
+    llvm::raw_string_ostream(element)
+        << cast<MemRefType>(memref.getType()).getElementType();
+    index << "output "
+          << (argument ? argument.getArgNumber() : parent.getNumArguments())
+          << ' ' << offset << ' ' << kern::getBytes(memref) << ' ' << element
+          << '\n';
   }
 }

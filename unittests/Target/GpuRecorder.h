@@ -28,8 +28,9 @@ public:
   static std::unique_ptr<GpuRecorder> create(const std::string &ptx);
 
   /// `memory`: of each argument, before and after; `op`: what the call runs.
-  void record(const std::string &function, mlir::Operation *op, const target::Call &call,
-              const std::vector<Bytes> &before, const std::vector<Bytes> &after, int status);
+  void record(const std::string &function, mlir::Operation *op,
+              const target::Call &call, const std::vector<Bytes> &before,
+              const std::vector<Bytes> &after, int status);
 
 private:
   GpuRecorder() = default;

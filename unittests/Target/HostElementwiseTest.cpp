@@ -16,18 +16,22 @@ using namespace rondo;
 using namespace rondo::test;
 
 /// A function of one op on arguments of one type.
-static std::string makeUnary(const std::string &op, const std::string &type, const std::string &attributes = "",
+static std::string makeUnary(const std::string &op, const std::string &type,
+                             const std::string &attributes = "",
                              const std::string &bounds = "") {
   static int number = 0;
-  return llvm::formatv("func.func @{0}_{1}(%x: {2} {4}) -> {2} attributes {{{3}} {{\n  %r = nn.{0} %x : {2}\n  return %r : "
+  return llvm::formatv("func.func @{0}_{1}(%x: {2} {4}) -> {2} attributes "
+                       "{{{3}} {{\n  %r = nn.{0} %x : {2}\n  return %r : "
                        "{2}\n}\n",
                        op, number++, type, attributes, bounds);
 }
 
-static std::string makeBinary(const std::string &op, const std::string &type, const std::string &attributes = "",
+static std::string makeBinary(const std::string &op, const std::string &type,
+                              const std::string &attributes = "",
                               const std::string &bounds = "") {
   static int number = 0;
-  return llvm::formatv("func.func @{0}_{1}(%x: {2} {4}, %y: {2} {4}) -> {2} attributes {{{3}} {{\n  %r = nn.{0} %x, %y : "
+  return llvm::formatv("func.func @{0}_{1}(%x: {2} {4}, %y: {2} {4}) -> {2} "
+                       "attributes {{{3}} {{\n  %r = nn.{0} %x, %y : "
                        "{2}\n  return %r : {2}\n}\n",
                        op, number++, type, attributes, bounds);
 }
@@ -60,7 +64,8 @@ TEST(HostElementwise, Integers) {
         text += makeUnary(op, type, kExact, bounds);
       for (const char *op : {"add", "sub", "mul", "maximum", "minimum"})
         text += makeBinary(op, type, kExact, bounds);
-      text += makeBinary("div", type, kExact, "{nn.low = 1.0 : f64, nn.high = 50.0 : f64}");
+      text += makeBinary("div", type, kExact,
+                         "{nn.low = 1.0 : f64, nn.high = 50.0 : f64}");
       text += makeBinary("pow", type, kExact, "{nn.high = 5.0 : f64}");
     }
   for (const char *op : {"and", "or"})
@@ -71,21 +76,31 @@ TEST(HostElementwise, Integers) {
 
 TEST(HostElementwise, FunctionsAreAccurate) {
   // Within three units in the last place of f32, or one rounding of a narrow
-  // type. Sine and cosine: where the result is near 0 the error is below that of 1.
+  // type. Sine and cosine: where the result is near 0 the error is below that
+  // of 1.
   std::string text;
   const char *exact = "nn.tolerance = 2.5e-7 : f64";
   for (const char *op : {"exp", "tanh", "erf", "sin", "cos", "sigmoid"})
-    text += makeUnary(op, "tensor<4099xf32>", exact, "{nn.low = -12.0 : f64, nn.high = 12.0 : f64}");
-  text += makeUnary("exp", "tensor<4099xf32>", "nn.tolerance = 4.0e-7 : f64", "{nn.low = -100.0 : f64, nn.high = 88.0 : f64}");
+    text += makeUnary(op, "tensor<4099xf32>", exact,
+                      "{nn.low = -12.0 : f64, nn.high = 12.0 : f64}");
+  text += makeUnary("exp", "tensor<4099xf32>", "nn.tolerance = 4.0e-7 : f64",
+                    "{nn.low = -100.0 : f64, nn.high = 88.0 : f64}");
   for (const char *op : {"sin", "cos"})
-    text += makeUnary(op, "tensor<4099xf32>", exact, "{nn.low = -200000.0 : f64, nn.high = 200000.0 : f64}");
-  text += makeUnary("log", "tensor<4099xf32>", exact, "{nn.low = 0.0 : f64, nn.high = 3.0 : f64}");
-  text += makeUnary("log", "tensor<4099xf32>", exact, "{nn.low = 0.0 : f64, nn.high = 1.0e30 : f64}");
-  text += makeUnary("rsqrt", "tensor<4099xf32>", exact, "{nn.low = 0.1 : f64, nn.high = 1.0e4 : f64}");
-  text += makeBinary("pow", "tensor<515xf32>", exact, "{nn.low = 0.0 : f64, nn.high = 3.0 : f64}");
+    text += makeUnary(op, "tensor<4099xf32>", exact,
+                      "{nn.low = -200000.0 : f64, nn.high = 200000.0 : f64}");
+  text += makeUnary("log", "tensor<4099xf32>", exact,
+                    "{nn.low = 0.0 : f64, nn.high = 3.0 : f64}");
+  text += makeUnary("log", "tensor<4099xf32>", exact,
+                    "{nn.low = 0.0 : f64, nn.high = 1.0e30 : f64}");
+  text += makeUnary("rsqrt", "tensor<4099xf32>", exact,
+                    "{nn.low = 0.1 : f64, nn.high = 1.0e4 : f64}");
+  text += makeBinary("pow", "tensor<515xf32>", exact,
+                     "{nn.low = 0.0 : f64, nn.high = 3.0 : f64}");
   for (const char *element : {"bf16", "f16", "f64"})
-    for (const char *op : {"exp", "log", "tanh", "erf", "sin", "cos", "sigmoid", "rsqrt"})
-      text += makeUnary(op, std::string("tensor<67x") + element + ">", "", "{nn.low = 0.01 : f64, nn.high = 4.0 : f64}");
+    for (const char *op :
+         {"exp", "log", "tanh", "erf", "sin", "cos", "sigmoid", "rsqrt"})
+      text += makeUnary(op, std::string("tensor<67x") + element + ">", "",
+                        "{nn.low = 0.01 : f64, nn.high = 4.0 : f64}");
   checkAll(text);
 }
 
@@ -93,15 +108,21 @@ TEST(HostElementwise, FunctionsAreAccurate) {
 TEST(HostElementwise, SpecialValues) {
   auto context = makeContext();
   std::string text;
-  for (const char *op : {"exp", "log", "tanh", "erf", "sin", "cos", "sigmoid", "relu", "sqrt", "rsqrt"})
-    text += llvm::formatv("func.func @{0}(%x: tensor<20xf32>) -> tensor<20xf32> {{\n  %r = nn.{0} %x : tensor<20xf32>\n  return "
-                          "%r : tensor<20xf32>\n}\n",
-                          op);
+  for (const char *op : {"exp", "log", "tanh", "erf", "sin", "cos", "sigmoid",
+                         "relu", "sqrt", "rsqrt"})
+    text +=
+        llvm::formatv("func.func @{0}(%x: tensor<20xf32>) -> tensor<20xf32> "
+                      "{{\n  %r = nn.{0} %x : tensor<20xf32>\n  return "
+                      "%r : tensor<20xf32>\n}\n",
+                      op);
   CompiledModule module(*context, text);
   ASSERT_TRUE(module.isValid());
   float infinity = INFINITY;
-  std::vector<float> values = {0.f,      -0.f,    infinity, -infinity, NAN,    1e-45f, 1e-40f, -1e-40f, 1.17549435e-38f, 3.4e38f,
-                               -3.4e38f, 88.72f,  88.73f,   -103.9f,   -104.f, 1e9f,   0.625f, 1.f,     4.f,             -4.f};
+  std::vector<float> values = {
+      0.f,    -0.f,    infinity,        -infinity, NAN,      1e-45f,
+      1e-40f, -1e-40f, 1.17549435e-38f, 3.4e38f,   -3.4e38f, 88.72f,
+      88.73f, -103.9f, -104.f,          1e9f,      0.625f,   1.f,
+      4.f,    -4.f};
   Bytes bytes(values.size() * 4);
   std::memcpy(bytes.data(), values.data(), bytes.size());
   std::map<std::string, double (*)(double)> references = {
@@ -120,21 +141,25 @@ TEST(HostElementwise, SpecialValues) {
     for (size_t i = 0; i < values.size(); ++i) {
       bool isPeriodic = name == "sin" || name == "cos";
       // Beyond 2^30 no digit of a sine is promised.
-      if (isPeriodic && std::abs(values[i]) > 0x1p30f && std::isfinite(values[i]))
+      if (isPeriodic && std::abs(values[i]) > 0x1p30f &&
+          std::isfinite(values[i]))
         continue;
       float actual;
       std::memcpy(&actual, &result[4 * i], 4);
       float expected = reference(values[i]);
       if (std::isnan(expected)) {
-        EXPECT_TRUE(std::isnan(actual)) << name << " of " << values[i] << ": " << actual;
+        EXPECT_TRUE(std::isnan(actual))
+            << name << " of " << values[i] << ": " << actual;
         continue;
       }
       if (std::isinf(expected)) {
         EXPECT_EQ(actual, expected) << name << " of " << values[i];
         continue;
       }
-      EXPECT_LE(std::abs(double(actual) - expected), 4e-7 * std::abs(expected) + 3e-45)
-          << name << " of " << values[i] << ": " << actual << ", not " << expected;
+      EXPECT_LE(std::abs(double(actual) - expected),
+                4e-7 * std::abs(expected) + 3e-45)
+          << name << " of " << values[i] << ": " << actual << ", not "
+          << expected;
       // The sign of a zero is not kept by all of them.
       EXPECT_EQ(actual < 0, expected < 0) << name << " of " << values[i];
     }
@@ -150,7 +175,8 @@ TEST(HostElementwise, IntegerDivisionNeverTraps) {
       return %r : tensor<18xi32>
     })");
   ASSERT_TRUE(module.isValid());
-  std::vector<int32_t> x(18, INT32_MIN), y(18, -1), expected(18, INT32_MIN), result(18);
+  std::vector<int32_t> x(18, INT32_MIN), y(18, -1), expected(18, INT32_MIN),
+      result(18);
   x[0] = 7, y[0] = 0, expected[0] = 0;
   x[1] = 7, y[1] = -2, expected[1] = -3;
   Bytes xBytes(72), yBytes(72);
@@ -165,18 +191,25 @@ TEST(HostElementwise, ComparesSelectsAndConverts) {
   std::string text;
   for (const char *predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
     for (const char *element : {"f32", "bf16", "i64", "i32", "i1"})
-      text += llvm::formatv("func.func @{0}_{1}(%x: tensor<50x{1}>, %y: tensor<50x{1}>) -> tensor<50xi1> {{\n  %r = nn.compare "
-                            "{0} %x, %y : tensor<50x{1}>\n  return %r : tensor<50xi1>\n}\n",
-                            predicate, element);
+      text += llvm::formatv(
+          "func.func @{0}_{1}(%x: tensor<50x{1}>, %y: tensor<50x{1}>) -> "
+          "tensor<50xi1> {{\n  %r = nn.compare "
+          "{0} %x, %y : tensor<50x{1}>\n  return %r : tensor<50xi1>\n}\n",
+          predicate, element);
   for (const char *element : {"f32", "f16", "i64", "i1"})
-    text += llvm::formatv("func.func @select_{0}(%c: tensor<33xi1>, %x: tensor<33x{0}>, %y: tensor<33x{0}>) -> tensor<33x{0}> {{\n "
-                          " %r = nn.select %c, %x, %y : tensor<33xi1>, tensor<33x{0}>\n  return %r : tensor<33x{0}>\n}\n",
-                          element);
+    text += llvm::formatv(
+        "func.func @select_{0}(%c: tensor<33xi1>, %x: tensor<33x{0}>, %y: "
+        "tensor<33x{0}>) -> tensor<33x{0}> {{\n "
+        " %r = nn.select %c, %x, %y : tensor<33xi1>, tensor<33x{0}>\n  return "
+        "%r : tensor<33x{0}>\n}\n",
+        element);
   const char *elements[] = {"f32", "bf16", "f16", "f64", "i64", "i32", "i1"};
   for (const char *from : elements)
     for (const char *to : elements)
-      text += llvm::formatv("func.func @cast_{0}_{1}(%x: tensor<35x{0}> {{nn.low = -3.0 : f64, nn.high = 3.0 : f64}) -> "
-                            "tensor<35x{1}> attributes {{nn.tolerance = 0.0 : f64} {{\n  %r = nn.cast %x : tensor<35x{0}> to "
+      text += llvm::formatv("func.func @cast_{0}_{1}(%x: tensor<35x{0}> "
+                            "{{nn.low = -3.0 : f64, nn.high = 3.0 : f64}) -> "
+                            "tensor<35x{1}> attributes {{nn.tolerance = 0.0 : "
+                            "f64} {{\n  %r = nn.cast %x : tensor<35x{0}> to "
                             "tensor<35x{1}>\n  return %r : tensor<35x{1}>\n}\n",
                             from, to);
   text += R"(

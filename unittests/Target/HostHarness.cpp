@@ -29,9 +29,10 @@ using target::Call;
 
 std::unique_ptr<MLIRContext> test::makeContext() {
   DialectRegistry registry;
-  registry.insert<func::FuncDialect, nn::NNDialect, pipe::PipeDialect, kern::KernDialect, arith::ArithDialect,
-                  math::MathDialect>();
-  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  registry.insert<func::FuncDialect, nn::NNDialect, pipe::PipeDialect,
+                  kern::KernDialect, arith::ArithDialect, math::MathDialect>();
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context->loadAllAvailableDialects();
   return context;
 }
@@ -43,14 +44,16 @@ std::unique_ptr<MLIRContext> test::makeContext() {
 static uint64_t encode(double value, FloatType type) {
   APFloat number(value);
   bool losesInfo;
-  number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+  number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
   return number.bitcastToAPInt().getZExtValue();
 }
 
 static double decode(uint64_t bits, FloatType type) {
   APFloat number(type.getFloatSemantics(), APInt(type.getWidth(), bits));
   bool losesInfo;
-  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
   return number.convertToDouble();
 }
 
@@ -65,7 +68,9 @@ Bytes test::toBytes(const nn::HostTensor &tensor) {
   int64_t width = kern::getElementBytes(element);
   Bytes bytes(tensor.getNumElements() * width);
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
-    uint64_t bits = tensor.isFloat() ? encode(tensor.floats()[i], cast<FloatType>(element)) : tensor.integers()[i];
+    uint64_t bits = tensor.isFloat()
+                        ? encode(tensor.floats()[i], cast<FloatType>(element))
+                        : tensor.integers()[i];
     std::memcpy(&bytes[i * width], &bits, width);
   }
   return bytes;
@@ -80,7 +85,8 @@ nn::HostTensor test::fromBytes(RankedTensorType type, const uint8_t *bytes) {
     if (tensor.isFloat())
       tensor.floats()[i] = decode(bits, cast<FloatType>(element));
     else
-      tensor.integers()[i] = element.isInteger(32) ? int64_t(int32_t(bits)) : int64_t(bits);
+      tensor.integers()[i] =
+          element.isInteger(32) ? int64_t(int32_t(bits)) : int64_t(bits);
   }
   return tensor;
 }
@@ -89,7 +95,8 @@ nn::HostTensor test::fromBytes(RankedTensorType type, const uint8_t *bytes) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-CompiledModule::CompiledModule(MLIRContext &context, const std::string &text, const conversion::KernelOptions &options,
+CompiledModule::CompiledModule(MLIRContext &context, const std::string &text,
+                               const conversion::KernelOptions &options,
                                const target::HostOptions &host, Type copyType) {
   source = parseSourceString<ModuleOp>(text, &context);
   if (!source) {
@@ -106,7 +113,8 @@ CompiledModule::CompiledModule(MLIRContext &context, const std::string &text, co
     return;
   }
   SmallVector<kern::FuncOp> functions(lowered->getOps<kern::FuncOp>());
-  FailureOr<target::HostObject> compiled = target::emitHostObject(lowered->getLoc(), functions, copyType, host);
+  FailureOr<target::HostObject> compiled =
+      target::emitHostObject(lowered->getLoc(), functions, copyType, host);
   if (failed(compiled)) {
     ADD_FAILURE() << "cannot compile";
     return;
@@ -115,7 +123,8 @@ CompiledModule::CompiledModule(MLIRContext &context, const std::string &text, co
   compileForGpus(functions);
   SmallString<128> path;
   int descriptor;
-  if (llvm::sys::fs::createTemporaryFile("rondo-test", "so", descriptor, path)) {
+  if (llvm::sys::fs::createTemporaryFile("rondo-test", "so", descriptor,
+                                         path)) {
     ADD_FAILURE() << "cannot create a temporary file";
     return;
   }
@@ -138,7 +147,8 @@ void CompiledModule::compileForGpus(ArrayRef<kern::FuncOp> all) {
     functions.push_back(function);
     target::addLaunches(function, entry.calls);
   }
-  FailureOr<std::string> ptx = target::emitGpuCode(lowered->getLoc(), functions, {});
+  FailureOr<std::string> ptx =
+      target::emitGpuCode(lowered->getLoc(), functions, {});
   if (failed(ptx))
     ADD_FAILURE() << "cannot compile for GPUs";
   else
@@ -158,7 +168,9 @@ CompiledModule::~CompiledModule() {
     dlclose(library);
 }
 
-void *CompiledModule::getSymbol(const std::string &name) const { return dlsym(library, name.c_str()); }
+void *CompiledModule::getSymbol(const std::string &name) const {
+  return dlsym(library, name.c_str());
+}
 
 std::vector<std::string> CompiledModule::getFunctions() const {
   std::vector<std::string> names;
@@ -167,7 +179,8 @@ std::vector<std::string> CompiledModule::getFunctions() const {
   return names;
 }
 
-const target::CompiledEntry &CompiledModule::getEntry(const std::string &function) const {
+const target::CompiledEntry &
+CompiledModule::getEntry(const std::string &function) const {
   for (const target::CompiledEntry &entry : object.entries)
     if (entry.name == function)
       return entry;
@@ -178,7 +191,8 @@ const target::CompiledEntry &CompiledModule::getEntry(const std::string &functio
 // Calls
 //===----------------------------------------------------------------------===//
 
-static void multiply(const Call &call, const uint8_t *a, const uint8_t *b, uint8_t *c) {
+static void multiply(const Call &call, const uint8_t *a, const uint8_t *b,
+                     uint8_t *c) {
   auto get = [](const uint8_t *base, int64_t index, Type type) {
     int64_t width = kern::getElementBytes(type);
     return decode(readBits(base + index * width, width), cast<FloatType>(type));
@@ -189,18 +203,28 @@ static void multiply(const Call &call, const uint8_t *a, const uint8_t *b, uint8
       for (int64_t j = 0; j < call.n; ++j) {
         double sum = 0;
         for (int64_t l = 0; l < call.k; ++l)
-          sum += get(a, batch * call.strideA + (call.transposeA ? l * call.lda + i : i * call.lda + l), call.typeA) *
-                 get(b, batch * call.strideB + (call.transposeB ? j * call.ldb + l : l * call.ldb + j), call.typeB);
+          sum +=
+              get(a,
+                  batch * call.strideA +
+                      (call.transposeA ? l * call.lda + i : i * call.lda + l),
+                  call.typeA) *
+              get(b,
+                  batch * call.strideB +
+                      (call.transposeB ? j * call.ldb + l : l * call.ldb + j),
+                  call.typeB);
         int64_t at = batch * call.strideC + i * call.ldc + j;
-        double value = call.alpha * sum + (call.accumulate ? get(c, at, call.typeC) : 0);
+        double value =
+            call.alpha * sum + (call.accumulate ? get(c, at, call.typeC) : 0);
         uint64_t bits = encode(value, cast<FloatType>(call.typeC));
         std::memcpy(c + at * widthC, &bits, widthC);
       }
 }
 
 /// Runs a kernel in two calls, as a pool of workers would.
-static int launch(void *symbol, std::vector<void *> &pointers, int64_t begin, int64_t end) {
-  auto kernel = reinterpret_cast<int32_t (*)(void *const *, int64_t, int64_t)>(symbol);
+static int launch(void *symbol, std::vector<void *> &pointers, int64_t begin,
+                  int64_t end) {
+  auto kernel =
+      reinterpret_cast<int32_t (*)(void *const *, int64_t, int64_t)>(symbol);
   int64_t middle = begin + (end - begin) * 2 / 5;
   int status = 0;
   if (middle > begin)
@@ -208,13 +232,17 @@ static int launch(void *symbol, std::vector<void *> &pointers, int64_t begin, in
   return status | kernel(pointers.data(), middle, end);
 }
 
-std::vector<Bytes> CompiledModule::run(const std::string &function, const std::vector<Bytes> &arguments, int *status,
-                                       const std::vector<Bytes> &initial) const {
+std::vector<Bytes>
+CompiledModule::run(const std::string &function,
+                    const std::vector<Bytes> &arguments, int *status,
+                    const std::vector<Bytes> &initial) const {
   const target::CompiledEntry &entry = getEntry(function);
   FunctionType type = types.at(function);
   std::vector<Bytes> memory = arguments;
   for (auto [index, result] : llvm::enumerate(type.getResults()))
-    memory.push_back(index < initial.size() ? initial[index] : Bytes(nn::getTensorBytes(result), 0xff));
+    memory.push_back(index < initial.size()
+                         ? initial[index]
+                         : Bytes(nn::getTensorBytes(result), 0xff));
   memory.push_back(Bytes(entry.scratchBytes + 1, 0xff));
   // Guards behind everything show writes out of bounds.
   constexpr size_t kGuard = 64;
@@ -235,12 +263,14 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
       std::vector<Bytes> before = recorder ? memory : std::vector<Bytes>();
       int failed = launch(symbol, pointers, call.begin, call.extent);
       if (recorder && !call.gpuSymbol.empty())
-        recorder->record(function, getOp(function, number), call, before, memory, failed);
+        recorder->record(function, getOp(function, number), call, before,
+                         memory, failed);
       sum |= failed;
       break;
     }
     case Call::Kind::Gemm:
-      multiply(call, (uint8_t *)pointers[0], (uint8_t *)pointers[1], (uint8_t *)pointers[2]);
+      multiply(call, (uint8_t *)pointers[0], (uint8_t *)pointers[1],
+               (uint8_t *)pointers[2]);
       break;
     case Call::Kind::Zero:
       std::memset(pointers[0], 0, call.bytes);
@@ -251,11 +281,14 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
     }
   }
   for (auto [index, bytes] : llvm::enumerate(memory)) {
-    bool isIntact = std::all_of(bytes.end() - kGuard, bytes.end(), [](uint8_t byte) { return byte == 0xa5; });
-    EXPECT_TRUE(isIntact) << "@" << function << " wrote behind argument " << index;
+    bool isIntact = std::all_of(bytes.end() - kGuard, bytes.end(),
+                                [](uint8_t byte) { return byte == 0xa5; });
+    EXPECT_TRUE(isIntact) << "@" << function << " wrote behind argument "
+                          << index;
     bytes.resize(bytes.size() - kGuard);
     if (index < arguments.size()) {
-      EXPECT_EQ(bytes, arguments[index]) << "@" << function << " wrote to input " << index;
+      EXPECT_EQ(bytes, arguments[index])
+          << "@" << function << " wrote to input " << index;
     }
   }
   if (status)
@@ -263,10 +296,12 @@ std::vector<Bytes> CompiledModule::run(const std::string &function, const std::v
   return {memory.begin() + arguments.size(), memory.end() - 1};
 }
 
-std::vector<nn::HostTensor> CompiledModule::evaluate(const std::string &name,
-                                                     const std::vector<nn::HostTensor> &arguments) const {
+std::vector<nn::HostTensor>
+CompiledModule::evaluate(const std::string &name,
+                         const std::vector<nn::HostTensor> &arguments) const {
   auto function = source.get().lookupSymbol<func::FuncOp>(name);
-  FailureOr<SmallVector<nn::HostTensor>> results = nn::evaluateFunction(function, arguments);
+  FailureOr<SmallVector<nn::HostTensor>> results =
+      nn::evaluateFunction(function, arguments);
   if (failed(results)) {
     ADD_FAILURE() << "the interpreter failed on @" << name;
     return {};
@@ -274,13 +309,15 @@ std::vector<nn::HostTensor> CompiledModule::evaluate(const std::string &name,
   return {results->begin(), results->end()};
 }
 
-std::vector<nn::HostTensor> CompiledModule::makeArguments(const std::string &name, unsigned seed) const {
+std::vector<nn::HostTensor>
+CompiledModule::makeArguments(const std::string &name, unsigned seed) const {
   auto function = source.get().lookupSymbol<func::FuncOp>(name);
   std::mt19937 random(seed);
   auto uniform = [&] { return double(random()) / double(std::mt19937::max()); };
   std::vector<nn::HostTensor> arguments;
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    nn::HostTensor tensor(cast<RankedTensorType>(function.getArgumentTypes()[index]));
+    nn::HostTensor tensor(
+        cast<RankedTensorType>(function.getArgumentTypes()[index]));
     auto getBound = [&](StringRef attr, double otherwise) {
       auto bound = function.getArgAttrOfType<FloatAttr>(index, attr);
       return bound ? bound.getValueAsDouble() : otherwise;
@@ -291,9 +328,11 @@ std::vector<nn::HostTensor> CompiledModule::makeArguments(const std::string &nam
         value = low + (high - low) * uniform();
     } else {
       bool isBool = tensor.getType().getElementType().isInteger(1);
-      double low = getBound("nn.low", 0), high = getBound("nn.high", isBool ? 2 : 4);
+      double low = getBound("nn.low", 0),
+             high = getBound("nn.high", isBool ? 2 : 4);
       for (int64_t &value : tensor.integers())
-        value = std::min<int64_t>(std::floor(low + (high - low) * uniform()), high - 1);
+        value = std::min<int64_t>(std::floor(low + (high - low) * uniform()),
+                                  high - 1);
     }
     tensor.round();
     arguments.push_back(tensor);
@@ -313,8 +352,8 @@ static double getTolerance(Type type) {
   return type.isF16() ? 0x1p-10 : 1e-12;
 }
 
-static void compare(const std::string &what, const nn::HostTensor &actual, const nn::HostTensor &expected,
-                    double tolerance) {
+static void compare(const std::string &what, const nn::HostTensor &actual,
+                    const nn::HostTensor &expected, double tolerance) {
   if (!expected.isFloat()) {
     EXPECT_EQ(actual.integers(), expected.integers()) << what;
     return;
@@ -322,20 +361,24 @@ static void compare(const std::string &what, const nn::HostTensor &actual, const
   int64_t reported = 0;
   for (int64_t i = 0; i < expected.getNumElements(); ++i) {
     double x = actual.floats()[i], y = expected.floats()[i];
-    if (x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y)))
+    if (x == y || (std::isnan(x) && std::isnan(y)) ||
+        std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y)))
       continue;
-    ADD_FAILURE() << what << " element " << i << ": " << x << ", reference " << y;
+    ADD_FAILURE() << what << " element " << i << ": " << x << ", reference "
+                  << y;
     if (++reported == 3)
       return;
   }
 }
 
-void test::checkAll(const std::string &text, const conversion::KernelOptions &options) {
+void test::checkAll(const std::string &text,
+                    const conversion::KernelOptions &options) {
   std::unique_ptr<MLIRContext> context = makeContext();
   CompiledModule module(*context, text, options);
   if (!module.isValid())
     return;
-  OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(text, context.get());
+  OwningOpRef<ModuleOp> parsed =
+      parseSourceString<ModuleOp>(text, context.get());
   for (const std::string &name : module.getFunctions()) {
     std::vector<nn::HostTensor> arguments = module.makeArguments(name, 7);
     std::vector<Bytes> bytes;
@@ -346,14 +389,17 @@ void test::checkAll(const std::string &text, const conversion::KernelOptions &op
     EXPECT_EQ(status, 0) << "@" << name;
     std::vector<nn::HostTensor> expected = module.evaluate(name, arguments);
     if (actual.size() != expected.size()) {
-      ADD_FAILURE() << "@" << name << ": " << actual.size() << " results, reference " << expected.size();
+      ADD_FAILURE() << "@" << name << ": " << actual.size()
+                    << " results, reference " << expected.size();
       continue;
     }
     auto function = parsed->lookupSymbol<func::FuncOp>(name);
     auto attr = function->getAttrOfType<FloatAttr>("nn.tolerance");
     for (auto [index, result] : llvm::enumerate(expected)) {
-      double tolerance = attr ? attr.getValueAsDouble() : getTolerance(result.getType().getElementType());
-      compare("@" + name + " result " + std::to_string(index), fromBytes(result.getType(), actual[index].data()), result,
+      double tolerance = attr ? attr.getValueAsDouble()
+                              : getTolerance(result.getType().getElementType());
+      compare("@" + name + " result " + std::to_string(index),
+              fromBytes(result.getType(), actual[index].data()), result,
               tolerance);
     }
   }

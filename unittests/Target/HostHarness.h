@@ -35,28 +35,37 @@ nn::HostTensor fromBytes(mlir::RankedTensorType type, const uint8_t *bytes);
 /// A module of functions, compiled.
 class CompiledModule {
 public:
-  /// `text`: functions of nn ops. Reports failures to GoogleTest; then `isValid` is false.
+  /// `text`: functions of nn ops. Reports failures to GoogleTest; then
+  /// `isValid` is false.
   explicit CompiledModule(mlir::MLIRContext &context, const std::string &text,
                           const conversion::KernelOptions &options = {},
-                          const target::HostOptions &host = {}, mlir::Type copyType = {});
+                          const target::HostOptions &host = {},
+                          mlir::Type copyType = {});
   ~CompiledModule();
 
   bool isValid() const { return library != nullptr; }
   std::vector<std::string> getFunctions() const;
-  mlir::FunctionType getType(const std::string &function) const { return types.at(function); }
+  mlir::FunctionType getType(const std::string &function) const {
+    return types.at(function);
+  }
   const target::CompiledEntry &getEntry(const std::string &function) const;
   void *getSymbol(const std::string &name) const;
 
-  /// Runs a function on its arguments' bytes; `initial`: what results hold before (all 0xff if empty). The calls' status is
-  /// added to `status`.
-  std::vector<Bytes> run(const std::string &function, const std::vector<Bytes> &arguments, int *status = nullptr,
+  /// Runs a function on its arguments' bytes; `initial`: what results hold
+  /// before (all 0xff if empty). The calls' status is added to `status`.
+  std::vector<Bytes> run(const std::string &function,
+                         const std::vector<Bytes> &arguments,
+                         int *status = nullptr,
                          const std::vector<Bytes> &initial = {}) const;
   /// What the reference interpreter computes.
-  std::vector<nn::HostTensor> evaluate(const std::string &function, const std::vector<nn::HostTensor> &arguments) const;
+  std::vector<nn::HostTensor>
+  evaluate(const std::string &function,
+           const std::vector<nn::HostTensor> &arguments) const;
 
   /// Random arguments: floats around 0 (`nn.low` and `nn.high` of the argument
   /// otherwise), integers from 0 to `nn.high` (exclusive, 4 otherwise).
-  std::vector<nn::HostTensor> makeArguments(const std::string &function, unsigned seed) const;
+  std::vector<nn::HostTensor> makeArguments(const std::string &function,
+                                            unsigned seed) const;
 
 private:
   /// Where kernels are recorded.
@@ -64,16 +73,18 @@ private:
   mlir::Operation *getOp(const std::string &function, size_t call) const;
 
   std::unique_ptr<GpuRecorder> recorder;
-  mlir::OwningOpRef<mlir::ModuleOp> source;  ///< Before lowering.
+  mlir::OwningOpRef<mlir::ModuleOp> source; ///< Before lowering.
   mlir::OwningOpRef<mlir::ModuleOp> lowered;
   std::map<std::string, mlir::FunctionType> types;
   target::HostObject object;
   void *library = nullptr;
 };
 
-/// Runs every function of `text` on random arguments and compares with the reference, within `test.tolerance`
-/// of the function (relative to the larger of 1 and the value; by element type otherwise).
-void checkAll(const std::string &text, const conversion::KernelOptions &options = {});
+/// Runs every function of `text` on random arguments and compares with the
+/// reference, within `test.tolerance` of the function (relative to the larger
+/// of 1 and the value; by element type otherwise).
+void checkAll(const std::string &text,
+              const conversion::KernelOptions &options = {});
 
 /// A context with all dialects that are needed.
 std::unique_ptr<mlir::MLIRContext> makeContext();

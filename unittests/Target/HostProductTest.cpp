@@ -1,4 +1,5 @@
-//===- HostProductTest.cpp - Products, indexing and attention as launch lists ----===//
+//===- HostProductTest.cpp - Products, indexing and attention as launch lists
+//----===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,15 +29,25 @@ TEST(HostProduct, Matmul) {
     const char *lhs, *rhs, *flags, *result;
   };
   int number = 0;
-  for (Case c : {Case{"5x7", "7x3", "", "5x3"}, Case{"7x5", "7x3", "transpose_lhs", "5x3"},
-                 Case{"5x7", "3x7", "transpose_rhs", "5x3"}, Case{"7x5", "3x7", "transpose_lhs transpose_rhs", "5x3"},
-                 Case{"2x4x6", "6x5", "", "2x4x5"}, Case{"2x4x6", "2x6x5", "", "2x4x5"},
-                 Case{"2x3x6x4", "2x3x5x6", "transpose_lhs transpose_rhs", "2x3x4x5"}, Case{"1x6", "6x1", "", "1x1"}})
-    for (auto [from, to] : {std::pair("f32", "f32"), {"bf16", "bf16"}, {"bf16", "f32"}, {"f16", "f16"}})
-      text += llvm::formatv("func.func @matmul_{0}(%x: tensor<{1}x{4}>, %y: tensor<{2}x{4}>) -> tensor<{3}x{5}> {{\n  %r = "
-                            "nn.matmul %x, %y {6} : tensor<{1}x{4}>, tensor<{2}x{4}> -> tensor<{3}x{5}>\n  return %r : "
-                            "tensor<{3}x{5}>\n}\n",
-                            number++, c.lhs, c.rhs, c.result, from, to, c.flags);
+  for (Case c :
+       {Case{"5x7", "7x3", "", "5x3"},
+        Case{"7x5", "7x3", "transpose_lhs", "5x3"},
+        Case{"5x7", "3x7", "transpose_rhs", "5x3"},
+        Case{"7x5", "3x7", "transpose_lhs transpose_rhs", "5x3"},
+        Case{"2x4x6", "6x5", "", "2x4x5"}, Case{"2x4x6", "2x6x5", "", "2x4x5"},
+        Case{"2x3x6x4", "2x3x5x6", "transpose_lhs transpose_rhs", "2x3x4x5"},
+        Case{"1x6", "6x1", "", "1x1"}})
+    for (auto [from, to] : {std::pair("f32", "f32"),
+                            {"bf16", "bf16"},
+                            {"bf16", "f32"},
+                            {"f16", "f16"}})
+      text +=
+          llvm::formatv("func.func @matmul_{0}(%x: tensor<{1}x{4}>, %y: "
+                        "tensor<{2}x{4}>) -> tensor<{3}x{5}> {{\n  %r = "
+                        "nn.matmul %x, %y {6} : tensor<{1}x{4}>, "
+                        "tensor<{2}x{4}> -> tensor<{3}x{5}>\n  return %r : "
+                        "tensor<{3}x{5}>\n}\n",
+                        number++, c.lhs, c.rhs, c.result, from, to, c.flags);
   text += R"(
     func.func @through_views(%x: tensor<2x5x12xf32>, %y: tensor<2x5x12xf32>) -> tensor<2x3x5x5xf32> {
       %0 = nn.reshape %x : tensor<2x5x12xf32> -> tensor<2x5x3x4xf32>
@@ -130,41 +141,64 @@ TEST(HostProduct, IndexOutOfRangeIsReported) {
         std::vector<nn::HostTensor> arguments = module.makeArguments(name, 1);
         arguments[1].integers()[place] = bad;
         int status = 0;
-        module.run(name, {toBytes(arguments[0]), toBytes(arguments[1])}, &status);
-        EXPECT_NE(status, 0) << name << " with index " << bad << " at " << place;
+        module.run(name, {toBytes(arguments[0]), toBytes(arguments[1])},
+                   &status);
+        EXPECT_NE(status, 0)
+            << name << " with index " << bad << " at " << place;
       }
 }
 
 /// Shapes of attention: heads, groups, unequal lengths, windows.
-static std::string makeAttention(const std::string &name, int b, int h, int g, int s, int t, int d, int e,
-                                 const std::string &element, const std::string &options, const std::string &mask = "") {
-  std::string q = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, d, element);
-  std::string k = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, d, element);
-  std::string v = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, e, element);
-  std::string r = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, e, element);
+static std::string makeAttention(const std::string &name, int b, int h, int g,
+                                 int s, int t, int d, int e,
+                                 const std::string &element,
+                                 const std::string &options,
+                                 const std::string &mask = "") {
+  std::string q =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, d, element);
+  std::string k =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, d, element);
+  std::string v =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, e, element);
+  std::string r =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, e, element);
   std::string l = llvm::formatv("tensor<{0}x{1}x{2}xf32>", b, h, s);
-  std::string argument = mask.empty() ? "" : ", %m: " + mask, use = mask.empty() ? "" : " mask %m",
+  std::string argument = mask.empty() ? "" : ", %m: " + mask,
+              use = mask.empty() ? "" : " mask %m",
               type = mask.empty() ? "" : ", " + mask;
-  return llvm::formatv("func.func @{0}(%q: {1}, %k: {2}, %v: {3}{4}) -> ({5}, {6}) attributes {{nn.tolerance = {10} : f64} {{\n"
-                       "  %r, %l = nn.attention %q, %k, %v{7} {8} scale 0.4 : {1}, {2}, {3}{9} -> {5}, {6}\n"
+  return llvm::formatv("func.func @{0}(%q: {1}, %k: {2}, %v: {3}{4}) -> ({5}, "
+                       "{6}) attributes {{nn.tolerance = {10} : f64} {{\n"
+                       "  %r, %l = nn.attention %q, %k, %v{7} {8} scale 0.4 : "
+                       "{1}, {2}, {3}{9} -> {5}, {6}\n"
                        "  return %r, %l : {5}, {6}\n}\n",
-                       name, q, k, v, argument, r, l, use, options, type, element == "f32" ? "5.0e-6" : "0.008");
+                       name, q, k, v, argument, r, l, use, options, type,
+                       element == "f32" ? "5.0e-6" : "0.008");
 }
 
-static std::string makeAttentionGrad(const std::string &name, int b, int h, int g, int s, int t, int d, int e,
-                                     const std::string &element, const std::string &options) {
-  std::string q = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, d, element);
-  std::string k = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, d, element);
-  std::string v = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, e, element);
-  std::string r = llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, e, element);
+static std::string makeAttentionGrad(const std::string &name, int b, int h,
+                                     int g, int s, int t, int d, int e,
+                                     const std::string &element,
+                                     const std::string &options) {
+  std::string q =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, d, element);
+  std::string k =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, d, element);
+  std::string v =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, g, t, e, element);
+  std::string r =
+      llvm::formatv("tensor<{0}x{1}x{2}x{3}x{4}>", b, h, s, e, element);
   std::string l = llvm::formatv("tensor<{0}x{1}x{2}xf32>", b, h, s);
-  return llvm::formatv("func.func @{0}(%q: {1}, %k: {2}, %v: {3}, %c: {4}) -> ({1}, {2}, {3}) attributes {{nn.tolerance = {7} : "
+  return llvm::formatv("func.func @{0}(%q: {1}, %k: {2}, %v: {3}, %c: {4}) -> "
+                       "({1}, {2}, {3}) attributes {{nn.tolerance = {7} : "
                        "f64} {{\n"
-                       "  %r, %l = nn.attention %q, %k, %v {6} scale 0.4 : {1}, {2}, {3} -> {4}, {5}\n"
-                       "  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, %l, %c {6} scale 0.4 : {1}, {2}, {3}, {4}, {5}, {4} -> "
+                       "  %r, %l = nn.attention %q, %k, %v {6} scale 0.4 : "
+                       "{1}, {2}, {3} -> {4}, {5}\n"
+                       "  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, "
+                       "%l, %c {6} scale 0.4 : {1}, {2}, {3}, {4}, {5}, {4} -> "
                        "{1}, {2}, {3}\n"
                        "  return %dq, %dk, %dv : {1}, {2}, {3}\n}\n",
-                       name, q, k, v, r, l, options, element == "f32" ? "2.0e-5" : "0.04");
+                       name, q, k, v, r, l, options,
+                       element == "f32" ? "2.0e-5" : "0.04");
 }
 
 TEST(HostProduct, Attention) {
@@ -173,35 +207,44 @@ TEST(HostProduct, Attention) {
   text += makeAttention("causal", 2, 4, 2, 33, 33, 8, 8, "f32", "causal");
   text += makeAttention("longer_keys", 1, 2, 1, 9, 30, 8, 8, "f32", "causal");
   text += makeAttention("shorter_keys", 1, 2, 2, 9, 5, 8, 8, "f32", "causal");
-  text += makeAttention("window", 1, 2, 1, 70, 70, 8, 8, "f32", "causal window 9");
+  text +=
+      makeAttention("window", 1, 2, 1, 70, 70, 8, 8, "f32", "causal window 9");
   text += makeAttention("bf16", 1, 4, 2, 40, 40, 8, 8, "bf16", "causal");
-  text += makeAttention("added", 2, 3, 3, 5, 20, 4, 4, "f32", "", "tensor<2x1x5x20xf32>");
-  text += makeAttention("boolean", 2, 3, 3, 5, 20, 4, 4, "f32", "causal", "tensor<5x20xi1>");
+  text += makeAttention("added", 2, 3, 3, 5, 20, 4, 4, "f32", "",
+                        "tensor<2x1x5x20xf32>");
+  text += makeAttention("boolean", 2, 3, 3, 5, 20, 4, 4, "f32", "causal",
+                        "tensor<5x20xi1>");
   checkAll(text);
   // Blocks as small as they get: a row range of one head.
   conversion::KernelOptions blocks;
   blocks.scoreBytes = 1;
-  checkAll(makeAttention("blocks", 2, 4, 2, 300, 300, 8, 8, "f32", "causal") +
-               makeAttention("uneven", 1, 2, 2, 200, 333, 8, 8, "f32", "causal") +
-               makeAttention("windows", 1, 2, 1, 400, 400, 8, 8, "f32", "causal window 50"),
-           blocks);
+  checkAll(
+      makeAttention("blocks", 2, 4, 2, 300, 300, 8, 8, "f32", "causal") +
+          makeAttention("uneven", 1, 2, 2, 200, 333, 8, 8, "f32", "causal") +
+          makeAttention("windows", 1, 2, 1, 400, 400, 8, 8, "f32",
+                        "causal window 50"),
+      blocks);
   blocks.scoreBytes = 300 * 140 * 4;
-  checkAll(makeAttention("middling", 1, 2, 2, 290, 300, 8, 8, "f32", "causal"), blocks);
+  checkAll(makeAttention("middling", 1, 2, 2, 290, 300, 8, 8, "f32", "causal"),
+           blocks);
 }
 
 TEST(HostProduct, AttentionGrad) {
   std::string text;
   text += makeAttentionGrad("plain", 2, 3, 3, 5, 7, 4, 6, "f32", "");
   text += makeAttentionGrad("causal", 2, 4, 2, 33, 33, 8, 8, "f32", "causal");
-  text += makeAttentionGrad("shorter_keys", 1, 2, 2, 9, 5, 8, 8, "f32", "causal");
-  text += makeAttentionGrad("window", 1, 2, 1, 70, 70, 8, 8, "f32", "causal window 9");
+  text +=
+      makeAttentionGrad("shorter_keys", 1, 2, 2, 9, 5, 8, 8, "f32", "causal");
+  text += makeAttentionGrad("window", 1, 2, 1, 70, 70, 8, 8, "f32",
+                            "causal window 9");
   text += makeAttentionGrad("bf16", 1, 4, 2, 40, 40, 8, 8, "bf16", "causal");
   checkAll(text);
   conversion::KernelOptions blocks;
   blocks.scoreBytes = 1;
-  checkAll(makeAttentionGrad("blocks", 2, 4, 2, 300, 300, 8, 8, "f32", "causal") +
-               makeAttentionGrad("uneven", 1, 2, 2, 200, 333, 8, 8, "f32", "causal"),
-           blocks);
+  checkAll(
+      makeAttentionGrad("blocks", 2, 4, 2, 300, 300, 8, 8, "f32", "causal") +
+          makeAttentionGrad("uneven", 1, 2, 2, 200, 333, 8, 8, "f32", "causal"),
+      blocks);
 }
 
 /// Gradients are added to what the result held.
@@ -256,20 +299,24 @@ TEST(HostProduct, GradientsAccumulate) {
       before[i] = float(i) + 0.5f;
     Bytes initial(before.size() * 4);
     std::memcpy(initial.data(), before.data(), initial.size());
-    std::vector<float> actual = toFloats(module.run(name, bytes, nullptr, {initial}).front());
+    std::vector<float> actual =
+        toFloats(module.run(name, bytes, nullptr, {initial}).front());
     for (size_t i = 0; i < before.size(); ++i)
-      EXPECT_NEAR(actual[i], before[i] + expected[0].floats()[i], 3e-5) << "@" << name << " element " << i;
+      EXPECT_NEAR(actual[i], before[i] + expected[0].floats()[i], 3e-5)
+          << "@" << name << " element " << i;
   }
 }
 
 /// torch.optim.AdamW, written out in double precision.
 TEST(HostProduct, AdamW) {
   auto context = makeContext();
-  const char *text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }";
+  const char *text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { "
+                     "return %x : tensor<2xf32> }";
   target::HostOptions options;
   options.beta1 = 0.9;
   options.beta2 = 0.95;
-  CompiledModule module(*context, text, {}, options, mlir::BFloat16Type::get(context.get()));
+  CompiledModule module(*context, text, {}, options,
+                        mlir::BFloat16Type::get(context.get()));
   ASSERT_TRUE(module.isValid());
   using Kernel = int32_t (*)(void *const *, int64_t, int64_t);
   auto plain = reinterpret_cast<Kernel>(module.getSymbol("adamw"));
@@ -277,24 +324,32 @@ TEST(HostProduct, AdamW) {
   ASSERT_TRUE(plain && copying);
   constexpr int n = 53;
   std::mt19937 random(1);
-  auto uniform = [&] { return float(random()) / float(std::mt19937::max()) - 0.5f; };
+  auto uniform = [&] {
+    return float(random()) / float(std::mt19937::max()) - 0.5f;
+  };
   std::vector<float> weight(n), first(n, 0.f), second(n, 0.f), gradient(n);
   for (float &value : weight)
     value = uniform();
   std::vector<double> w(weight.begin(), weight.end()), m(n, 0.0), v(n, 0.0);
-  std::vector<float> twinWeight = weight, twinFirst = first, twinSecond = second;
+  std::vector<float> twinWeight = weight, twinFirst = first,
+                     twinSecond = second;
   std::vector<uint16_t> copy(n);
   double rate = 0.01, epsilon = 1e-8, decay = 0.1, coefficient = 0.5;
   for (int t = 1; t <= 5; ++t) {
     for (float &value : gradient)
       value = uniform();
-    double one = 1 - std::pow(options.beta1, t), two = std::sqrt(1 - std::pow(options.beta2, t));
-    float scalars[] = {float(rate), float(options.beta1), float(options.beta2), float(epsilon),
-                       float(decay), float(one), float(two), float(coefficient)};
-    void *pointers[] = {gradient.data(), weight.data(), weight.data(), first.data(), second.data(), scalars};
+    double one = 1 - std::pow(options.beta1, t),
+           two = std::sqrt(1 - std::pow(options.beta2, t));
+    float scalars[] = {float(rate),          float(options.beta1),
+                       float(options.beta2), float(epsilon),
+                       float(decay),         float(one),
+                       float(two),           float(coefficient)};
+    void *pointers[] = {gradient.data(), weight.data(), weight.data(),
+                        first.data(),    second.data(), scalars};
     ASSERT_EQ(plain(pointers, 0, 20) | plain(pointers, 20, n), 0);
-    void *twins[] = {gradient.data(), twinWeight.data(), twinWeight.data(), twinFirst.data(),
-                     twinSecond.data(), copy.data(), scalars};
+    void *twins[] = {gradient.data(),  twinWeight.data(), twinWeight.data(),
+                     twinFirst.data(), twinSecond.data(), copy.data(),
+                     scalars};
     ASSERT_EQ(copying(twins, 0, n), 0);
     for (int i = 0; i < n; ++i) {
       double g = gradient[i] * coefficient;

@@ -21,16 +21,23 @@ TEST(HostReduction, EveryAxis) {
   struct Case {
     const char *from, *axes, *to;
   };
-  for (Case c : {Case{"5x37", "[1]", "5"}, Case{"5x37", "[0]", "37"}, Case{"5x37", "[0, 1]", ""}, Case{"64", "[0]", ""},
-                 Case{"3x4x50", "[1]", "3x50"}, Case{"3x4x50", "[0, 2]", "4"}, Case{"3x4x50", "[1, 2]", "3"},
-                 Case{"3x4x50", "[0, 1]", "50"}, Case{"2x3x4x5", "[1, 3]", "2x4"}, Case{"2x1x20", "[1]", "2x20"},
-                 Case{"300x600", "[0]", "600"}, Case{"2x300", "[1]", "2"}, Case{"1x17", "[1]", "1"}})
+  for (Case c : {Case{"5x37", "[1]", "5"}, Case{"5x37", "[0]", "37"},
+                 Case{"5x37", "[0, 1]", ""}, Case{"64", "[0]", ""},
+                 Case{"3x4x50", "[1]", "3x50"}, Case{"3x4x50", "[0, 2]", "4"},
+                 Case{"3x4x50", "[1, 2]", "3"}, Case{"3x4x50", "[0, 1]", "50"},
+                 Case{"2x3x4x5", "[1, 3]", "2x4"},
+                 Case{"2x1x20", "[1]", "2x20"}, Case{"300x600", "[0]", "600"},
+                 Case{"2x300", "[1]", "2"}, Case{"1x17", "[1]", "1"}})
     for (const char *kind : {"sum", "mean", "max"})
       for (const char *element : {"f32", "bf16", "f64"}) {
-        std::string to = std::string("tensor<") + c.to + (*c.to ? "x" : "") + element + ">";
-        text += llvm::formatv("func.func @reduce_{0}(%x: tensor<{1}x{2}>) -> {3} attributes {{nn.tolerance = {6} : f64} {{\n  %r = "
-                              "nn.reduce {4} %x {5} : tensor<{1}x{2}>\n  return %r : {3}\n}\n",
-                              number++, c.from, element, to, kind, c.axes, element[0] == 'b' ? "0x1p-6" : "3.0e-5");
+        std::string to =
+            std::string("tensor<") + c.to + (*c.to ? "x" : "") + element + ">";
+        text += llvm::formatv(
+            "func.func @reduce_{0}(%x: tensor<{1}x{2}>) -> {3} attributes "
+            "{{nn.tolerance = {6} : f64} {{\n  %r = "
+            "nn.reduce {4} %x {5} : tensor<{1}x{2}>\n  return %r : {3}\n}\n",
+            number++, c.from, element, to, kind, c.axes,
+            element[0] == 'b' ? "0x1p-6" : "3.0e-5");
       }
   // MLIR has no hexadecimal floats of this form.
   size_t at;
@@ -65,7 +72,8 @@ TEST(HostReduction, Long) {
           %2 = nn.reduce max %x [1] : tensor<3x{0}x{1}>
           return %0, %1, %2 : tensor<3x{0}x{1}>, tensor<3x{0}x{1}>, tensor<3x{1}>
         })",
-                            width, element, element[0] == 'b' ? "0.015625" : "3.0e-5");
+                            width, element,
+                            element[0] == 'b' ? "0.015625" : "3.0e-5");
   for (int rows : {63, 64, 67, 255, 256, 1001})
     for (const char *element : {"f32", "bf16", "f64"})
       text += llvm::formatv(R"(
@@ -76,7 +84,8 @@ TEST(HostReduction, Long) {
           %2 = nn.reduce sum %1 [0] : tensor<{0}x150x{1}>
           return %0, %2 : tensor<150x{1}>, tensor<150x{1}>
         })",
-                            rows, element, element[0] == 'b' ? "0.015625" : "3.0e-5");
+                            rows, element,
+                            element[0] == 'b' ? "0.015625" : "3.0e-5");
   text += R"(
     func.func @few_columns(%x: tensor<5000x37xf32>, %y: tensor<5000x64xbf16>) -> (tensor<37xf32>, tensor<37xf32>, tensor<64xbf16>)
         attributes {nn.tolerance = 0.015625 : f64} {
@@ -207,13 +216,17 @@ TEST(HostReduction, SameBitsInEveryKernel) {
       %t = nn.tanh %s : tensor<6x72x{0}>)";
   for (const char *element : {"f32", "bf16", "f16"}) {
     std::string steps = llvm::formatv(body, element);
-    std::string type = llvm::formatv("tensor<6x72x{0}>", element), vector = llvm::formatv("tensor<72x{0}>", element);
+    std::string type = llvm::formatv("tensor<6x72x{0}>", element),
+                vector = llvm::formatv("tensor<72x{0}>", element);
     std::string text = llvm::formatv(
         // All at once; every value stored; the last one by parts; transposed.
         "func.func @once(%x: {0}, %w: {1}) -> {0} {{{2}\n return %t : {0}\n}\n"
-        "func.func @all(%x: {0}, %w: {1}) -> ({0}, {0}, {0}, {0}) {{{2}\n return %t, %n, %g, %s : {0}, {0}, {0}, {0}\n}\n"
-        "func.func @sums(%x: {0}, %w: {1}) -> ({0}, {1}) {{{2}\n %c = nn.reduce sum %t [0] : {0}\n return %t, %c : {0}, {1}\n}\n"
-        "func.func @turned(%x: {0}, %w: {1}) -> ({0}, tensor<72x6x{3}>) {{{2}\n %u = nn.transpose %t [1, 0] : {0} -> "
+        "func.func @all(%x: {0}, %w: {1}) -> ({0}, {0}, {0}, {0}) {{{2}\n "
+        "return %t, %n, %g, %s : {0}, {0}, {0}, {0}\n}\n"
+        "func.func @sums(%x: {0}, %w: {1}) -> ({0}, {1}) {{{2}\n %c = "
+        "nn.reduce sum %t [0] : {0}\n return %t, %c : {0}, {1}\n}\n"
+        "func.func @turned(%x: {0}, %w: {1}) -> ({0}, tensor<72x6x{3}>) "
+        "{{{2}\n %u = nn.transpose %t [1, 0] : {0} -> "
         "tensor<72x6x{3}>\n return %t, %u : {0}, tensor<72x6x{3}>\n}\n",
         type, vector, steps, element);
     CompiledModule module(*context, text);
@@ -223,6 +236,7 @@ TEST(HostReduction, SameBitsInEveryKernel) {
       arguments.push_back(toBytes(argument));
     Bytes expected = module.run("once", arguments).front();
     for (const char *other : {"all", "sums", "turned"})
-      EXPECT_EQ(module.run(other, arguments).front(), expected) << other << " in " << element;
+      EXPECT_EQ(module.run(other, arguments).front(), expected)
+          << other << " in " << element;
   }
 }

@@ -28,7 +28,7 @@ struct KernelOptions {
   double flopsPerNs = 50; ///< Of products.
   double scalarPerNs = 10;
   double bytesPerNs = 10;
-  double latencyNs = 500;           ///< Of one call.
+  double latencyNs = 500;                 ///< Of one call.
   int64_t scoreBytes = int64_t(64) << 20; ///< Attention scores at once.
 };
 

@@ -21,16 +21,17 @@ enum class ReportKind { None, Text, Json };
 /// Everything the command line says.
 struct CompileOptions {
   std::string input;
-  std::string output;  ///< "-": standard output.
+  std::string output; ///< "-": standard output.
   ImportOptions import;
   Config config;
-  int first = 0;       ///< The phase whose IR the input is; 0: an ONNX model.
-  int last = 0;        ///< The last phase to run.
+  int first = 0; ///< The phase whose IR the input is; 0: an ONNX model.
+  int last = 0;  ///< The last phase to run.
   bool emitProgram = false; ///< Else MLIR.
   ReportKind report = ReportKind::None;
 };
 
-/// Parses the command line; an error is a bad flag (exit code 2), already printed where LLVM's parser found it.
+/// Parses the command line; an error is a bad flag (exit code 2), already
+/// printed where LLVM's parser found it.
 llvm::Expected<CompileOptions> parseCompileOptions(int argc, char **argv);
 
 } // namespace rondo

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a kind of device implements: `host:N` here, `cuda:N` in a library loaded at run time (lib/Runtime/Plugin.h). A device
-// has one arena, whose offsets the program fixes, and five lanes. A lane takes the tasks of one controller thread and runs them
-// in that order; a task starts when its waits hold and signals its event when it is done. Nothing here allocates once the lanes
-// run.
+// What a kind of device implements: `host:N` here, `cuda:N` in a library loaded
+// at run time (lib/Runtime/Plugin.h). A device has one arena, whose offsets the
+// program fixes, and five lanes. A lane takes the tasks of one controller
+// thread and runs them in that order; a task starts when its waits hold and
+// signals its event when it is done. Nothing here allocates once the lanes run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +28,13 @@
 
 namespace rondo::runtime {
 
-/// A counter that only grows: "this operation has completed `value` iterations". One thread signals, any number wait.
+/// A counter that only grows: "this operation has completed `value`
+/// iterations". One thread signals, any number wait.
 ///
-/// An operation of iteration t + 1 may end before the same operation of iteration t, because with rotation they run on
-/// different devices: one counter for both would then claim too much. Two iterations are in flight at most, so each
-/// parity has a counter of its own, and each of them only grows.
+/// An operation of iteration t + 1 may end before the same operation of
+/// iteration t, because with rotation they run on different devices: one
+/// counter for both would then claim too much. Two iterations are in flight at
+/// most, so each parity has a counter of its own, and each of them only grows.
 class Event {
 public:
   /// `value`: iteration + 1. Every value is signalled once.
@@ -43,20 +46,25 @@ public:
   }
   /// The greater count, with kReleased added once released.
   uint32_t value() const {
-    return std::max(counters[0].load(std::memory_order_acquire), counters[1].load(std::memory_order_acquire));
+    return std::max(counters[0].load(std::memory_order_acquire),
+                    counters[1].load(std::memory_order_acquire));
   }
   void wait(uint32_t value) const;
 
-  /// The word that devices watch: the event has reached `value` once the word has, as a 32-bit difference.
+  /// The word that devices watch: the event has reached `value` once the word
+  /// has, as a 32-bit difference.
   const void *word(uint32_t value) const { return &turn(value); }
 
-  /// What a kind of device left that orders its own tasks among each other without the host, for `value`; null: nothing.
-  /// Belongs to the thread that submits.
+  /// What a kind of device left that orders its own tasks among each other
+  /// without the host, for `value`; null: nothing. Belongs to the thread that
+  /// submits.
   void *native(uint32_t value) const {
     const Native &native = natives[value % 2];
     return native.value == value ? native.handle : nullptr;
   }
-  void setNative(uint32_t value, void *handle) { natives[value % 2] = {handle, value}; }
+  void setNative(uint32_t value, void *handle) {
+    natives[value % 2] = {handle, value};
+  }
 
   /// Less than half of what the difference of two words can express.
   static constexpr uint32_t kReleased = 1u << 30;
@@ -67,7 +75,9 @@ private:
     uint32_t value = 0;
   };
 
-  const std::atomic<uint32_t> &turn(uint32_t value) const { return counters[value % 2]; }
+  const std::atomic<uint32_t> &turn(uint32_t value) const {
+    return counters[value % 2];
+  }
 
   std::atomic<uint32_t> counters[2] = {0, 0};
   Native natives[2];
@@ -100,7 +110,8 @@ struct TaskCall;
 /// Runs an operation of the host itself. Called by the lane's thread.
 using HostFunction = void (*)(void *context, const TaskCall &call);
 
-/// What of an operation is the same in every iteration. Outlives the lanes it is submitted to.
+/// What of an operation is the same in every iteration. Outlives the lanes it
+/// is submitted to.
 struct Task {
   struct Wait {
     const Event *event = nullptr;
@@ -115,35 +126,41 @@ struct Task {
   Event *done = nullptr;
   HostFunction host = nullptr;
   void *context = nullptr;
-  /// Launch: called, before the signal, when call `number` of the entry's launch list met an index out of range.
-  void (*failed)(void *context, const TaskCall &call, uint32_t number) = nullptr;
+  /// Launch: called, before the signal, when call `number` of the entry's
+  /// launch list met an index out of range.
+  void (*failed)(void *context, const TaskCall &call,
+                 uint32_t number) = nullptr;
   void *failedContext = nullptr;
-  /// Called after the signal, with the iteration: for whoever counts completions.
+  /// Called after the signal, with the iteration: for whoever counts
+  /// completions.
   void (*completed)(void *context, uint32_t iteration) = nullptr;
   void *completedContext = nullptr;
 };
 
-/// A task in one iteration. `iteration` waits for (event, distance) until event >= iteration - distance + 1 and signals
-/// iteration + 1.
+/// A task in one iteration. `iteration` waits for (event, distance) until event
+/// >= iteration - distance + 1 and signals iteration + 1.
 struct TaskCall {
   const Task *task = nullptr;
   uint32_t iteration = 0;
-  std::byte *const *arguments = nullptr; ///< Stay as they are until the task is done.
-  Span *span = nullptr;                  ///< Filled in if not null.
+  std::byte *const *arguments =
+      nullptr;          ///< Stay as they are until the task is done.
+  Span *span = nullptr; ///< Filled in if not null.
 };
 
 /// What a lane does right now, for the watchdog.
 struct LaneState {
-  int64_t task = -1;        ///< Index of the task at the lane's head; -1: idle.
+  int64_t task = -1; ///< Index of the task at the lane's head; -1: idle.
   uint32_t iteration = 0;
-  int64_t waitingFor = -1;  ///< Index of the operation it waits for; -1: it runs.
+  int64_t waitingFor =
+      -1; ///< Index of the operation it waits for; -1: it runs.
   uint32_t waitingValue = 0;
 };
 
 class Lane {
 public:
   virtual ~Lane() = default;
-  /// From one thread at a time. Blocks only when more tasks than the lane's capacity are pending.
+  /// From one thread at a time. Blocks only when more tasks than the lane's
+  /// capacity are pending.
   virtual void submit(const TaskCall &call) = 0;
   virtual LaneState state() const = 0;
   /// Nanoseconds spent in tasks, and bytes copied, so far.
@@ -156,8 +173,9 @@ struct DeviceReport {
   std::string name;       ///< "NVIDIA H200"
   uint64_t arena = 0;     ///< What the plan asked for.
   uint64_t workspace = 0; ///< Of libraries, beside the arena.
-  uint64_t other = 0;     ///< Code and the driver's own, as far as opening the device took it.
-  uint64_t total = 0;     ///< The device has.
+  uint64_t other =
+      0; ///< Code and the driver's own, as far as opening the device took it.
+  uint64_t total = 0; ///< The device has.
 };
 
 class Device {
@@ -165,13 +183,17 @@ public:
   virtual ~Device() = default;
   virtual Buffer arena() = 0;
   virtual Lane &lane(program::Lane kind) = 0;
-  /// Lets all devices of the pool copy from and to host memory, and wait for events that lie in it. Called on one of them,
-  /// before the first task that does; whole pages, which outlive the pool. `what`: for errors.
-  virtual Status share(Buffer memory, const std::string &what) { return Status::success(); }
+  /// Lets all devices of the pool copy from and to host memory, and wait for
+  /// events that lie in it. Called on one of them, before the first task that
+  /// does; whole pages, which outlive the pool. `what`: for errors.
+  virtual Status share(Buffer memory, const std::string &what) {
+    return Status::success();
+  }
   virtual DeviceReport report() const = 0;
 };
 
-/// Debug: a lane sleeps up to `microseconds` before a task, drawn from `seed`, the lane and the task's place.
+/// Debug: a lane sleeps up to `microseconds` before a task, drawn from `seed`,
+/// the lane and the task's place.
 struct Delays {
   uint64_t seed = 0;
   uint32_t microseconds = 0;
@@ -186,16 +208,21 @@ struct DeviceOptions {
   uint32_t capacity[7] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
-  /// Called when a device has failed, with the iteration that is lost with it: from any thread, perhaps several times. Whatever
-  /// is or will be submitted is signalled then, not run.
-  void (*error)(void *context, uint32_t iteration, const Status &status) = nullptr;
+  /// Called when a device has failed, with the iteration that is lost with it:
+  /// from any thread, perhaps several times. Whatever is or will be submitted
+  /// is signalled then, not run.
+  void (*error)(void *context, uint32_t iteration,
+                const Status &status) = nullptr;
   void *errorContext = nullptr;
 };
 
-/// The pool that a specification names: "host:4". `count` devices whose kernels come from `executable`.
-Status parseDeviceSpec(const std::string &spec, std::string &kind, uint32_t &count);
-Status openDevices(const std::string &spec, const Program &program, const Executable &executable,
-                   const DeviceOptions &options, std::vector<std::unique_ptr<Device>> &devices);
+/// The pool that a specification names: "host:4". `count` devices whose kernels
+/// come from `executable`.
+Status parseDeviceSpec(const std::string &spec, std::string &kind,
+                       uint32_t &count);
+Status openDevices(const std::string &spec, const Program &program,
+                   const Executable &executable, const DeviceOptions &options,
+                   std::vector<std::unique_ptr<Device>> &devices);
 /// One line a kind of device that this machine has.
 std::string listDevices();
 

@@ -23,7 +23,8 @@ namespace rondo::runtime {
 /// A file mapped read-only.
 class MappedFile {
 public:
-  static Status open(const std::string &path, std::unique_ptr<MappedFile> &file);
+  static Status open(const std::string &path,
+                     std::unique_ptr<MappedFile> &file);
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;
   MappedFile &operator=(const MappedFile &) = delete;
@@ -37,14 +38,19 @@ private:
   size_t size = 0;
 };
 
-/// A verified program: every index, offset and range in `table()` is in bounds, every vector and string that the runtime reads
-/// may be read through the accessors below. Immutable; shared by sessions.
+/// A verified program: every index, offset and range in `table()` is in bounds,
+/// every vector and string that the runtime reads may be read through the
+/// accessors below. Immutable; shared by sessions.
 class Program {
 public:
-  /// Errors (Code::User): not a program, another version, damaged, or not consistent; each says what and where.
-  static Status load(const std::string &path, std::unique_ptr<Program> &program);
-  /// As load, from memory that stays alive (tests). `directory`: what weight files are relative to.
-  static Status fromBytes(std::span<const std::byte> bytes, std::string path, std::unique_ptr<Program> &program);
+  /// Errors (Code::User): not a program, another version, damaged, or not
+  /// consistent; each says what and where.
+  static Status load(const std::string &path,
+                     std::unique_ptr<Program> &program);
+  /// As load, from memory that stays alive (tests). `directory`: what weight
+  /// files are relative to.
+  static Status fromBytes(std::span<const std::byte> bytes, std::string path,
+                          std::unique_ptr<Program> &program);
 
   const program::Program &table() const { return *root; }
   const std::string &path() const { return name; }
@@ -52,7 +58,9 @@ public:
   std::string directory() const;
   std::span<const std::byte> blob(const program::Blob *blob) const;
 
-  uint32_t microBatches() const { return root->rounds() * root->micro_batches(); } ///< Of a step.
+  uint32_t microBatches() const {
+    return root->rounds() * root->micro_batches();
+  } ///< Of a step.
 
 private:
   std::string name;
@@ -61,20 +69,25 @@ private:
   const program::Program *root = nullptr;
 };
 
-/// Index of the op's micro-batch among all of a step's, rounds first. `micro_batch` counts within the round or the step: both
-/// spellings name the same one.
+/// Index of the op's micro-batch among all of a step's, rounds first.
+/// `micro_batch` counts within the round or the step: both spellings name the
+/// same one.
 uint32_t stepMicroBatch(const program::Program &table, const program::Op &op);
 
 /// What the Optimizer op's operands are: indices into its operands; -1: absent.
 struct OptimizerOperands {
-  int gradient = 0, coefficient = -1, masterIn = 0, masterOut = 0, moments = 0, momentCount = 2, upload = -1;
+  int gradient = 0, coefficient = -1, masterIn = 0, masterOut = 0, moments = 0,
+      momentCount = 2, upload = -1;
 };
-OptimizerOperands optimizerOperands(const program::Program &table, const program::Op &op);
-/// Offset of a trainable parameter in the buffer that holds its master: where masters are what is uploaded, they lie as
-/// uploads do.
-uint64_t masterOffset(const program::Program &table, const program::Parameter &parameter);
+OptimizerOperands optimizerOperands(const program::Program &table,
+                                    const program::Op &op);
+/// Offset of a trainable parameter in the buffer that holds its master: where
+/// masters are what is uploaded, they lie as uploads do.
+uint64_t masterOffset(const program::Program &table,
+                      const program::Parameter &parameter);
 /// The block whose gradient an operand of a Norm op is; -1: none.
-int64_t blockOfGradient(const program::Program &table, const program::Op &op, uint32_t operand);
+int64_t blockOfGradient(const program::Program &table, const program::Op &op,
+                        uint32_t operand);
 
 /// Bytes of one element; 0 for a value that is none.
 uint64_t elementBytes(program::ElementType type);
@@ -82,18 +95,25 @@ const char *elementName(program::ElementType type);
 /// Product of the extents. False: negative or above 2^62.
 bool countElements(const flatbuffers::Vector<int64_t> *shape, uint64_t &count);
 std::string shapeText(std::span<const int64_t> shape);
-inline std::span<const int64_t> shapeOf(const flatbuffers::Vector<int64_t> *shape) {
-  return shape ? std::span<const int64_t>(shape->data(), shape->size()) : std::span<const int64_t>();
+inline std::span<const int64_t>
+shapeOf(const flatbuffers::Vector<int64_t> *shape) {
+  return shape ? std::span<const int64_t>(shape->data(), shape->size())
+               : std::span<const int64_t>();
 }
 inline std::string_view text(const flatbuffers::String *string) {
-  return string ? std::string_view(string->data(), string->size()) : std::string_view();
+  return string ? std::string_view(string->data(), string->size())
+                : std::string_view();
 }
-template <typename T> uint32_t sizeOf(const flatbuffers::Vector<T> *vector) { return vector ? vector->size() : 0; }
+template <typename T>
+uint32_t sizeOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
 /// "upload model.layers.3 (op 17)", with its ONNX node if it has one.
 std::string opText(const program::Program &table, uint32_t op);
 
-/// Checks what the FlatBuffers verifier cannot know: every index, enumerator, offset and range. `fileBytes`: for blobs.
-/// Reports the first twenty problems at once.
+/// Checks what the FlatBuffers verifier cannot know: every index, enumerator,
+/// offset and range. `fileBytes`: for blobs. Reports the first twenty problems
+/// at once.
 Status verifyProgram(const program::Program &table, uint64_t fileBytes);
 
 } // namespace rondo::runtime

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A session owns the memory, the lanes and the threads of one training run. It is used from one thread. Steps are numbered
-// from 0.
+// A session owns the memory, the lanes and the threads of one training run. It
+// is used from one thread. Steps are numbered from 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +23,18 @@
 namespace rondo::runtime {
 
 struct SessionOptions {
-  std::string device;            ///< "host:4"; empty: as many as the program wants, of the kind it has code for.
-  uint32_t hostThreads = 0;      ///< Threads that share the optimizer's work; 0: as many as there are cores.
-  std::string weights;           ///< FILE.safetensors, INDEX.json, a directory, random:SEED; empty: what the program names.
-  std::string weightsPrefix;     ///< Before every name in those files.
+  std::string device; ///< "host:4"; empty: as many as the program wants, of the
+                      ///< kind it has code for.
+  uint32_t hostThreads = 0;  ///< Threads that share the optimizer's work; 0: as
+                             ///< many as there are cores.
+  std::string weights;       ///< FILE.safetensors, INDEX.json, a directory,
+                             ///< random:SEED; empty: what the program names.
+  std::string weightsPrefix; ///< Before every name in those files.
   std::string learningRate = "constant"; ///< See LearningRate::parse.
-  uint64_t totalSteps = 0;       ///< For the learning rate: steps of the whole run.
-  double watchdogSeconds = 0;    ///< Without progress for so long the session fails, saying who waits for what; 0: never.
-  bool trace = false;            ///< Remember when each operation ran.
+  uint64_t totalSteps = 0; ///< For the learning rate: steps of the whole run.
+  double watchdogSeconds = 0; ///< Without progress for so long the session
+                              ///< fails, saying who waits for what; 0: never.
+  bool trace = false;         ///< Remember when each operation ran.
   Delays delays;
 };
 
@@ -38,24 +42,27 @@ struct SessionOptions {
 struct StepResult {
   uint64_t step = 0;
   double loss = 0;
-  double gradientNorm = -1;      ///< Before clipping; -1 if the program computes none.
+  double gradientNorm =
+      -1; ///< Before clipping; -1 if the program computes none.
   double learningRate = 0;
-  int64_t end = 0;               ///< runtime::now() when its last operation ended.
+  int64_t end = 0; ///< runtime::now() when its last operation ended.
 };
 
 /// What happened since the session was opened.
 struct LaneReport {
-  std::string name;              ///< "device 0 Compute"
+  std::string name; ///< "device 0 Compute"
   double busySeconds = 0;
   uint64_t copiedBytes = 0;
 };
 struct SessionReport {
   uint64_t steps = 0;
-  double seconds = 0;            ///< From the first step's begin to the last one's end.
-  double stepSeconds = 0;        ///< Between the ends of two steps, on average; of the only step, if there is one.
+  double seconds = 0; ///< From the first step's begin to the last one's end.
+  double stepSeconds = 0; ///< Between the ends of two steps, on average; of the
+                          ///< only step, if there is one.
   uint64_t uploadedBytes = 0, downloadedBytes = 0, peerBytes = 0;
   uint64_t samplesPerStep = 0;
-  uint64_t tokensPerStep = 0;    ///< Elements of the first integer input of rank 2; 0: there is none.
+  uint64_t tokensPerStep =
+      0; ///< Elements of the first integer input of rank 2; 0: there is none.
   std::vector<LaneReport> lanes;
   std::vector<DeviceReport> devices;
 };
@@ -63,14 +70,17 @@ struct SessionReport {
 class Session {
 public:
   /// `program` outlives the session.
-  static Status open(const Program &program, const SessionOptions &options, std::unique_ptr<Session> &session);
-  /// Waits for the steps in flight. After the watchdog has struck there is nothing to wait for: threads and memory are left.
+  static Status open(const Program &program, const SessionOptions &options,
+                     std::unique_ptr<Session> &session);
+  /// Waits for the steps in flight. After the watchdog has struck there is
+  /// nothing to wait for: threads and memory are left.
   ~Session();
 
   Status setInputFile(const std::string &name, const std::string &path);
-  /// `data`: samples along axis 0; stays alive and unchanged until replaced or the session ends.
-  Status setInput(const std::string &name, program::ElementType type, std::span<const int64_t> shape,
-                  const void *data);
+  /// `data`: samples along axis 0; stays alive and unchanged until replaced or
+  /// the session ends.
+  Status setInput(const std::string &name, program::ElementType type,
+                  std::span<const int64_t> shape, const void *data);
   /// How often, and in which order, samples are visited. Before the first step.
   Status setOrder(bool shuffle, uint64_t seed, uint32_t epochs);
   Status setLearningRate(const std::string &schedule, uint64_t totalSteps);
@@ -78,7 +88,8 @@ public:
   Status stepsAvailable(uint64_t &steps) const;
   uint64_t stepsPerEpoch() const;
 
-  /// Lets `steps` more steps run; returns at once. With `captureGradients`, those of the last of them are kept.
+  /// Lets `steps` more steps run; returns at once. With `captureGradients`,
+  /// those of the last of them are kept.
   Status start(uint64_t steps, bool captureGradients = false);
   /// Waits until the step's loss is known; its update may still run.
   Status waitLoss(uint64_t step, double &loss);
@@ -87,14 +98,19 @@ public:
   /// Waits for everything started.
   Status synchronize();
   uint64_t startedSteps() const;
-  /// Steps whose updates are all applied: those started, or, after a failure, those before the step that failed.
+  /// Steps whose updates are all applied: those started, or, after a failure,
+  /// those before the step that failed.
   uint64_t completedSteps() const;
 
-  /// Quantities as in Parameters.h: 0 value, 1 gradient (of the step captured), 2 and 3 moments. f32, in the initializer's layout;
-  /// `values` holds exactly the parameter's elements. Waits for what was started.
-  Status readParameter(const std::string &name, uint32_t quantity, std::span<float> values);
-  Status writeParameter(const std::string &name, uint32_t quantity, std::span<const float> values);
-  /// Safetensors of every parameter's quantity; `sourceNames`: under source names and in their layout.
+  /// Quantities as in Parameters.h: 0 value, 1 gradient (of the step captured),
+  /// 2 and 3 moments. f32, in the initializer's layout; `values` holds exactly
+  /// the parameter's elements. Waits for what was started.
+  Status readParameter(const std::string &name, uint32_t quantity,
+                       std::span<float> values);
+  Status writeParameter(const std::string &name, uint32_t quantity,
+                        std::span<const float> values);
+  /// Safetensors of every parameter's quantity; `sourceNames`: under source
+  /// names and in their layout.
   Status save(const std::string &path, uint32_t quantity, bool sourceNames);
   /// Chrome's trace format.
   Status writeTrace(const std::string &path);

@@ -20,13 +20,16 @@ class TraceWriter {
 public:
   /// Begins the file: names of processes and lanes.
   TraceWriter(std::FILE *file, const program::Program &table);
-  /// Operation `op` of iteration `step` on physical device `device` (ignored on host lanes); nanoseconds from the trace's begin.
-  void add(uint32_t op, uint64_t step, uint32_t device, double begin, double duration);
+  /// Operation `op` of iteration `step` on physical device `device` (ignored on
+  /// host lanes); nanoseconds from the trace's begin.
+  void add(uint32_t op, uint64_t step, uint32_t device, double begin,
+           double duration);
   /// Ends the file.
   void finish();
 
 private:
-  void addName(const char *kind, uint32_t process, int thread, const std::string &name);
+  void addName(const char *kind, uint32_t process, int thread,
+               const std::string &name);
 
   std::FILE *file;
   const program::Program &table;

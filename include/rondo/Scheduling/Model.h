@@ -33,7 +33,7 @@ struct Machine {
   uint64_t hostBytes =
       0; ///< Memory for the pinned arena and the optimizer state.
   double productFlops = 0;    ///< Flop/s of contractions.
-  double scalarFlops = 0; ///< Operations/s of generated kernels.
+  double scalarFlops = 0;     ///< Operations/s of generated kernels.
   double deviceBandwidth = 0; ///< Bytes/s of device memory.
   double uploadBandwidth = 0; ///< Bytes/s host to device, each device.
   double downloadBandwidth = 0;

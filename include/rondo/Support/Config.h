@@ -1,4 +1,5 @@
-//===- Config.h - What a compilation was asked for ---------------*- C++ -*-===//
+//===- Config.h - What a compilation was asked for ---------------*- C++
+//-*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 //
-// The answers to everything a user may ask on the command line, kept in the module (`rondo.config`), so that a compilation stopped at any phase
-// goes on from the printed IR alone to the same bytes.
+// The answers to everything a user may ask on the command line, kept in the
+// module (`rondo.config`), so that a compilation stopped at any phase goes on
+// from the printed IR alone to the same bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,29 +39,36 @@ struct OptimizerConfig {
   double weightDecay = 0.01;
 };
 
-/// --param-group: parameters whose ONNX or source name matches `pattern` (the first group that matches counts).
+/// --param-group: parameters whose ONNX or source name matches `pattern` (the
+/// first group that matches counts).
 struct ParameterGroup {
   std::string pattern;
-  std::vector<std::pair<std::string, double>> settings; ///< weight-decay, lr (an absolute learning rate).
+  std::vector<std::pair<std::string, double>>
+      settings; ///< weight-decay, lr (an absolute learning rate).
 };
 
 struct Config {
   int64_t devices = 1;
-  int64_t deviceMemory = 0;  ///< Bytes a program may use on each device; 0: the target's.
-  int64_t hostMemory = 0;    ///< Bytes of pinned and host memory together; 0: the target's.
-  int64_t microBatches = 1;  ///< Of one round.
+  int64_t deviceMemory =
+      0; ///< Bytes a program may use on each device; 0: the target's.
+  int64_t hostMemory =
+      0; ///< Bytes of pinned and host memory together; 0: the target's.
+  int64_t microBatches = 1; ///< Of one round.
   int64_t rounds = 1;
-  int64_t staleness = 0;     ///< 0 or 1.
-  bool rotate = true;        ///< Carry the round robin over from one iteration to the next.
-  double clipGradNorm = 0;   ///< 0: no clipping.
+  int64_t staleness = 0; ///< 0 or 1.
+  bool rotate =
+      true; ///< Carry the round robin over from one iteration to the next.
+  double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
-  scheduling::Machine machine; ///< The target's speeds and sizes; `devices` and the limits above win.
+  scheduling::Machine machine; ///< The target's speeds and sizes; `devices` and
+                               ///< the limits above win.
 
-  /// Reads `rondo.config` of a module; the defaults where it has none. Emits a diagnostic for an unknown or ill-typed key.
+  /// Reads `rondo.config` of a module; the defaults where it has none. Emits a
+  /// diagnostic for an unknown or ill-typed key.
   static llvm::FailureOr<Config> read(mlir::ModuleOp module);
   void write(mlir::ModuleOp module) const;
 
@@ -75,7 +84,8 @@ llvm::Expected<ParameterGroup> parseParameterGroup(llvm::StringRef text);
 llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 /// "auto", "full", "elementwise", "none".
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
-/// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the fields of scheduling::Machine in snake case.
+/// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the
+/// fields of scheduling::Machine in snake case.
 llvm::Expected<scheduling::Machine> findMachine(llvm::StringRef nameOrFile);
 
 } // namespace rondo

@@ -9,13 +9,14 @@
 // Kernels of kern.funcs become entries of one PTX text. An entry's parameters
 // are a 64-bit pointer to global memory for each address of the call, in order;
 // those that read indices have one more, `int32_t *status`, which they set to 1
-// where an index is out of range. One launch does a call's whole range. Pointers
-// are aligned as buffers are, plus the address's offset.
+// where an index is out of range. One launch does a call's whole range.
+// Pointers are aligned as buffers are, plus the address's offset.
 //
 // Sums go in a fixed order that follows from a row's length, or columns' length
 // and number, and no atomic operation touches a floating-point number: every
-// launch gives the same bits. Kernels that sum long columns keep partial sums in
-// memory of the PTX module: launches of one kernel on one GPU must not overlap.
+// launch gives the same bits. Kernels that sum long columns keep partial sums
+// in memory of the PTX module: launches of one kernel on one GPU must not
+// overlap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,8 @@ struct GpuOptions {
 
 /// Compiles all kernels of `functions` (verified) to PTX. Fails after a
 /// diagnostic.
-mlir::FailureOr<std::string> emitGpuCode(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
+mlir::FailureOr<std::string> emitGpuCode(mlir::Location loc,
+                                         llvm::ArrayRef<kern::FuncOp> functions,
                                          const GpuOptions &options);
 
 /// The dialects that kernels are written in on their way to machine code.

@@ -52,14 +52,16 @@ struct Call {
   };
 
   Kind kind = Kind::Kernel;
-  std::vector<Address> addresses; ///< Kernel: its pointers; Gemm: A, B, C; Zero: target; Copy: source, target.
+  std::vector<Address> addresses; ///< Kernel: its pointers; Gemm: A, B, C;
+                                  ///< Zero: target; Copy: source, target.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
-  /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code for one.
+  /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code
+  /// for one.
   std::string gpuSymbol;
   std::array<uint32_t, 3> block{}, grid{};
-  uint64_t bytes = 0;             ///< Zero, Copy.
-  std::string node;               ///< For errors and traces.
+  uint64_t bytes = 0; ///< Zero, Copy.
+  std::string node;   ///< For errors and traces.
 
   // Gemm.
   int64_t m = 0, n = 0, k = 0, batch = 1;
@@ -72,17 +74,18 @@ struct Call {
 };
 
 struct CompiledEntry {
-  std::string name;        ///< "body::entry", or "entry" outside of a body.
-  uint32_t arguments = 0;  ///< Without the scratch.
+  std::string name;       ///< "body::entry", or "entry" outside of a body.
+  uint32_t arguments = 0; ///< Without the scratch.
   uint64_t scratchBytes = 0;
   std::vector<Call> calls;
   double flops = 0, bytes = 0, time = 0;
 };
 
 struct HostObject {
-  std::string sharedObject;             ///< An ELF file.
-  std::vector<std::string> cpuFeatures; ///< That the code needs, in LLVM's names: "avx2", "fma", ...
-  std::vector<CompiledEntry> entries;   ///< In the order given.
+  std::string sharedObject; ///< An ELF file.
+  std::vector<std::string>
+      cpuFeatures; ///< That the code needs, in LLVM's names: "avx2", "fma", ...
+  std::vector<CompiledEntry> entries; ///< In the order given.
   /// AdamW over f32 elements; pointers and scalars as at `Optimizer` in
   /// schema/program.fbs.
   std::string optimizer;
@@ -92,12 +95,14 @@ struct HostObject {
 /// Compiles all kernels of `functions` (verified, scratch planned) and the
 /// optimizer's. `copyType`: null, or the bf16 or f16 that weights are also
 /// written in. Fails after a diagnostic.
-mlir::FailureOr<HostObject> emitHostObject(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
-                                           mlir::Type copyType, const HostOptions &options);
+mlir::FailureOr<HostObject>
+emitHostObject(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
+               mlir::Type copyType, const HostOptions &options);
 
 /// The kernels as a module of functions in the arith, math, scf and llvm
 /// dialects: what `emitHostObject` compiles.
-mlir::OwningOpRef<mlir::ModuleOp> emitHostKernels(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions);
+mlir::OwningOpRef<mlir::ModuleOp>
+emitHostKernels(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions);
 
 /// The launch list of an entry.
 std::vector<Call> translateEntry(kern::FuncOp function);

@@ -1,4 +1,5 @@
-//===- Program.h - Writes the .rondo file -----------------------------*- C++ -*-===//
+//===- Program.h - Writes the .rondo file -----------------------------*- C++
+//-*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,11 +16,15 @@
 
 namespace rondo::target {
 
-/// Compiles the kernels of a module after phase `memory` and lays the whole program out as a .rondo file (schema/program.fbs), byte for byte the same for
-/// the same module. `outputPath`: where the file will lie; weight files are named relative to it. Fails with a diagnostic.
-llvm::FailureOr<std::string> emitProgram(mlir::ModuleOp module, llvm::StringRef outputPath);
+/// Compiles the kernels of a module after phase `memory` and lays the whole
+/// program out as a .rondo file (schema/program.fbs), byte for byte the same
+/// for the same module. `outputPath`: where the file will lie; weight files are
+/// named relative to it. Fails with a diagnostic.
+llvm::FailureOr<std::string> emitProgram(mlir::ModuleOp module,
+                                         llvm::StringRef outputPath);
 
-/// Canonical text of all that decides the bits of a step: bodies, chain, what trains and how; not devices, memory or plan.
+/// Canonical text of all that decides the bits of a step: bodies, chain, what
+/// trains and how; not devices, memory or plan.
 std::string describeArithmetic(mlir::ModuleOp module, const Config &config);
 
 } // namespace rondo::target

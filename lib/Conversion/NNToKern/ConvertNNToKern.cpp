@@ -21,12 +21,14 @@ using namespace mlir;
 using namespace rondo;
 
 namespace {
-struct ConvertNNToKern : rondo::conversion::impl::ConvertNNToKernBase<ConvertNNToKern> {
+struct ConvertNNToKern
+    : rondo::conversion::impl::ConvertNNToKernBase<ConvertNNToKern> {
   using ConvertNNToKernBase::ConvertNNToKernBase;
 
   LogicalResult lower(func::FuncOp function) {
     if (function.isDeclaration() || !function.getBody().hasOneBlock())
-      return function.emitError("entry @") << function.getSymName() << " is not one block of operations";
+      return function.emitError("entry @")
+             << function.getSymName() << " is not one block of operations";
     if (failed(lowering::prepare(function)))
       return failure();
     lowering::Plan plan(function);
@@ -39,7 +41,8 @@ struct ConvertNNToKern : rondo::conversion::impl::ConvertNNToKernBase<ConvertNNT
 
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
-    getOperation()->walk([&](func::FuncOp function) { functions.push_back(function); });
+    getOperation()->walk(
+        [&](func::FuncOp function) { functions.push_back(function); });
     bool failedAny = false;
     for (func::FuncOp function : functions)
       failedAny |= failed(lower(function));

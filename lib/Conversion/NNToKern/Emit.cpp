@@ -15,7 +15,9 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::lowering;
 
-static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
 static int64_t getProduct(ArrayRef<int64_t> extents) {
   int64_t product = 1;
   for (int64_t extent : extents)
@@ -33,7 +35,8 @@ static MemRefType getMemRefType(Type type) {
 //===----------------------------------------------------------------------===//
 
 Value Emitter::createScratch(ArrayRef<int64_t> shape, Type element) {
-  return kern::ScratchOp::create(builder, builder.getInsertionPoint()->getLoc(), MemRefType::get(shape, element),
+  return kern::ScratchOp::create(builder, builder.getInsertionPoint()->getLoc(),
+                                 MemRefType::get(shape, element),
                                  IntegerAttr());
 }
 
@@ -48,7 +51,8 @@ Value Emitter::getMemory(Value value) {
   if (result >= 0)
     return place = target.getArgument(source.getNumArguments() + result);
   MemRefType type = getMemRefType(value.getType());
-  return place = kern::ScratchOp::create(builder, value.getLoc(), type, IntegerAttr());
+  return place = kern::ScratchOp::create(builder, value.getLoc(), type,
+                                         IntegerAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,47 +63,62 @@ void Emitter::emitFused(const Step &step) {
   if (step.outputs.empty())
     return;
   SmallVector<Location> locations;
-  FusedBuilder fused(step.outputs.front().value.getLoc(), step.space, step.outputs,
+  FusedBuilder fused(step.outputs.front().value.getLoc(), step.space,
+                     step.outputs,
                      [&](Value value) { return plan.isStored(value); });
   // It was built when it was planned.
   if (!fused.build())
     llvm::report_fatal_error("a planned kernel cannot be built");
   SmallVector<Value> outputMemory;
   for (const Output &output : step.outputs)
-    outputMemory.push_back(output.result >= 0 ? Value(target.getArgument(source.getNumArguments() + output.result))
-                                              : getMemory(output.value));
-  fused.create(builder, [&](Value value) { return getMemory(value); }, outputMemory);
+    outputMemory.push_back(output.result >= 0
+                               ? Value(target.getArgument(
+                                     source.getNumArguments() + output.result))
+                               : getMemory(output.value));
+  fused.create(
+      builder, [&](Value value) { return getMemory(value); }, outputMemory);
 }
 
 void Emitter::emitGather(nn::GatherOp op) {
   ArrayRef<int64_t> shape = getShape(op.getOperand());
-  int64_t axis = op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
-  Value from = getMemory(stripReshapes(op.getOperand())), indices = getMemory(stripReshapes(op.getIndices()));
-  kern::GatherOp::create(builder, op.getLoc(), from, indices, getMemory(op.getResult()),
-                         getProduct(shape.take_front(axis)), shape[axis], getProduct(getShape(op.getIndices())),
-                         getProduct(shape.drop_front(axis + 1)), /*batched=*/false);
+  int64_t axis =
+      op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
+  Value from = getMemory(stripReshapes(op.getOperand())),
+        indices = getMemory(stripReshapes(op.getIndices()));
+  kern::GatherOp::create(
+      builder, op.getLoc(), from, indices, getMemory(op.getResult()),
+      getProduct(shape.take_front(axis)), shape[axis],
+      getProduct(getShape(op.getIndices())),
+      getProduct(shape.drop_front(axis + 1)), /*batched=*/false);
 }
 
 void Emitter::emitGatherND(nn::GatherNDOp op) {
-  ArrayRef<int64_t> shape = getShape(op.getOperand()), indexShape = getShape(op.getIndices());
+  ArrayRef<int64_t> shape = getShape(op.getOperand()),
+                    indexShape = getShape(op.getIndices());
   int64_t batches = op.getBatchDims(), tuple = indexShape.back();
   int64_t outer = getProduct(shape.take_front(batches));
   ArrayRef<int64_t> extents = shape.slice(batches, tuple);
-  Value from = getMemory(stripReshapes(op.getOperand())), indices = getMemory(stripReshapes(op.getIndices()));
-  kern::GatherOp::create(builder, op.getLoc(), from, indices, getMemory(op.getResult()), outer, extents,
-                         getProduct(indexShape.drop_back()) / outer, getProduct(shape.drop_front(batches + tuple)),
+  Value from = getMemory(stripReshapes(op.getOperand())),
+        indices = getMemory(stripReshapes(op.getIndices()));
+  kern::GatherOp::create(builder, op.getLoc(), from, indices,
+                         getMemory(op.getResult()), outer, extents,
+                         getProduct(indexShape.drop_back()) / outer,
+                         getProduct(shape.drop_front(batches + tuple)),
                          /*batched=*/outer > 1);
 }
 
 void Emitter::emitScatterAdd(nn::ScatterAddOp op) {
   ArrayRef<int64_t> shape = getShape(op.getResult());
-  int64_t axis = op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
+  int64_t axis =
+      op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
   Value to = getMemory(op.getResult());
   if (!plan.isAccumulated(op.getResult()))
     kern::ZeroOp::create(builder, op.getLoc(), to);
-  Value updates = getMemory(stripReshapes(op.getUpdates())), indices = getMemory(stripReshapes(op.getIndices()));
-  kern::ScatterAddOp::create(builder, op.getLoc(), updates, indices, to, getProduct(shape.take_front(axis)),
-                             shape[axis], getProduct(getShape(op.getIndices())),
+  Value updates = getMemory(stripReshapes(op.getUpdates())),
+        indices = getMemory(stripReshapes(op.getIndices()));
+  kern::ScatterAddOp::create(builder, op.getLoc(), updates, indices, to,
+                             getProduct(shape.take_front(axis)), shape[axis],
+                             getProduct(getShape(op.getIndices())),
                              getProduct(shape.drop_front(axis + 1)));
 }
 
@@ -111,10 +130,13 @@ void Emitter::emitStep(const Step &step) {
       .Case<nn::GatherOp>([&](nn::GatherOp op) { emitGather(op); })
       .Case<nn::GatherNDOp>([&](nn::GatherNDOp op) { emitGatherND(op); })
       .Case<nn::ScatterAddOp>([&](nn::ScatterAddOp op) { emitScatterAdd(op); })
-      .Case<nn::AttentionOp>([&](nn::AttentionOp op) { emitAttention(*this, op); })
-      .Case<nn::AttentionGradOp>([&](nn::AttentionGradOp op) { emitAttentionGrad(*this, op); })
+      .Case<nn::AttentionOp>(
+          [&](nn::AttentionOp op) { emitAttention(*this, op); })
+      .Case<nn::AttentionGradOp>(
+          [&](nn::AttentionGradOp op) { emitAttentionGrad(*this, op); })
       .Case<nn::ConstantOp>([&](nn::ConstantOp op) {
-        kern::ConstantOp::create(builder, op.getLoc(), op.getValue(), getMemory(op.getResult()));
+        kern::ConstantOp::create(builder, op.getLoc(), op.getValue(),
+                                 getMemory(op.getResult()));
       });
 }
 
@@ -131,7 +153,8 @@ kern::FuncOp Emitter::emit() {
     add(source.getResultTypes()[i], source.getResultAttrDict(i));
 
   builder.setInsertionPoint(source);
-  target = kern::FuncOp::create(builder, source.getLoc(), source.getSymName(), builder.getFunctionType(types, {}),
+  target = kern::FuncOp::create(builder, source.getLoc(), source.getSymName(),
+                                builder.getFunctionType(types, {}),
                                 source.getNumArguments());
   target.setArgAttrsAttr(builder.getArrayAttr(attributes));
   if (StringAttr visibility = source.getSymVisibilityAttr())

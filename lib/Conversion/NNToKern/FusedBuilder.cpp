@@ -18,11 +18,17 @@ using namespace rondo;
 using namespace rondo::lowering;
 using kern::FusedKind;
 
-static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-static Type getElement(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+static Type getElement(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
 
-FusedBuilder::FusedBuilder(Location loc, Space space, ArrayRef<Output> outputs, IsStored isStored)
-    : loc(loc), space(space), outputs(outputs), isStored(isStored), builder(loc.getContext()) {
+FusedBuilder::FusedBuilder(Location loc, Space space, ArrayRef<Output> outputs,
+                           IsStored isStored)
+    : loc(loc), space(space), outputs(outputs), isStored(isStored),
+      builder(loc.getContext()) {
   if (space.outer > 1 || space.inner == 1)
     domain.push_back(space.outer);
   if (space.inner > 1)
@@ -41,7 +47,8 @@ FusedBuilder::~FusedBuilder() = default;
 bool FusedBuilder::canSplit(const Split &wanted) const {
   if (space.kind != FusedKind::Elementwise && wanted.axis + 1 == domain.size())
     return false;
-  return wanted.factor > 1 && wanted.factor < domain[wanted.axis] && domain[wanted.axis] % wanted.factor == 0;
+  return wanted.factor > 1 && wanted.factor < domain[wanted.axis] &&
+         domain[wanted.axis] % wanted.factor == 0;
 }
 
 bool FusedBuilder::build() {
@@ -85,8 +92,10 @@ bool FusedBuilder::attempt() {
 
   SmallVector<Value> values;
   for (const Output &output : outputs) {
-    int64_t elements = cast<RankedTensorType>(output.value.getType()).getNumElements();
-    bool isRow = space.kind == FusedKind::Row && elements == space.outer * space.inner;
+    int64_t elements =
+        cast<RankedTensorType>(output.value.getType()).getNumElements();
+    bool isRow =
+        space.kind == FusedKind::Row && elements == space.outer * space.inner;
     const Linear &flat = isRow ? perRow : perPoint;
     Value value;
     // What is stored already, and not by this kernel, is read.
@@ -96,7 +105,8 @@ bool FusedBuilder::attempt() {
     if (isStored(output.value) && !isWritten)
       value = emitLoad(output.value, flat, everywhere);
     else
-      value = output.value.getDefiningOp() && isFusible(output.value.getDefiningOp())
+      value = output.value.getDefiningOp() &&
+                      isFusible(output.value.getDefiningOp())
                   ? emitOp(output.value.getDefiningOp(), flat, everywhere)
                   : emitLoad(output.value, flat, everywhere);
     if (!value)
@@ -125,16 +135,20 @@ void FusedBuilder::collapse() {
     bool joins = true;
     forEach([&](Linear &linear) {
       joins &= domain[axis] == 1 || domain[axis + 1] == 1 ||
-               linear.coefficients[axis] == linear.coefficients[axis + 1] * domain[axis + 1];
+               linear.coefficients[axis] ==
+                   linear.coefficients[axis + 1] * domain[axis + 1];
     });
     for (Read &read : reads)
-      joins &= read.bounds[axis] == Interval{0, domain[axis]} && read.bounds[axis + 1] == Interval{0, domain[axis + 1]};
+      joins &= read.bounds[axis] == Interval{0, domain[axis]} &&
+               read.bounds[axis + 1] == Interval{0, domain[axis + 1]};
     if (!joins) {
       ++axis;
       continue;
     }
     size_t gone = domain[axis + 1] == 1 ? axis + 1 : axis;
-    forEach([&](Linear &linear) { linear.coefficients.erase(linear.coefficients.begin() + gone); });
+    forEach([&](Linear &linear) {
+      linear.coefficients.erase(linear.coefficients.begin() + gone);
+    });
     domain[axis] *= domain[axis + 1];
     domain.erase(domain.begin() + axis + 1);
     for (Read &read : reads) {
@@ -145,14 +159,17 @@ void FusedBuilder::collapse() {
   }
 }
 
-kern::FusedOp FusedBuilder::create(OpBuilder &b, llvm::function_ref<Value(Value)> getMemory,
+kern::FusedOp FusedBuilder::create(OpBuilder &b,
+                                   llvm::function_ref<Value(Value)> getMemory,
                                    ArrayRef<Value> outputMemory) {
-  auto getAccess = [&](const Linear &linear, const Bounds &bounds) -> Attribute {
+  auto getAccess = [&](const Linear &linear,
+                       const Bounds &bounds) -> Attribute {
     SmallVector<int64_t> guards;
     for (auto [axis, interval] : llvm::enumerate(bounds))
       if (interval != Interval{0, domain[axis]})
         guards.append({int64_t(axis), interval.begin, interval.end});
-    return kern::AccessAttr::get(b.getContext(), linear.constant, linear.coefficients, guards);
+    return kern::AccessAttr::get(b.getContext(), linear.constant,
+                                 linear.coefficients, guards);
   };
   SmallVector<Attribute> readAccess, writeAccess;
   SmallVector<Value> memory;
@@ -170,8 +187,10 @@ kern::FusedOp FusedBuilder::create(OpBuilder &b, llvm::function_ref<Value(Value)
   SmallVector<bool> accumulate;
   for (const Output &output : outputs)
     accumulate.push_back(output.accumulate);
-  auto op = kern::FusedOp::create(b, loc, space.kind, domain, ArrayRef<int64_t>{0, domain.front()}, memory,
-                                  b.getArrayAttr(readAccess), outputMemory, b.getArrayAttr(writeAccess), accumulate);
+  auto op = kern::FusedOp::create(b, loc, space.kind, domain,
+                                  ArrayRef<int64_t>{0, domain.front()}, memory,
+                                  b.getArrayAttr(readAccess), outputMemory,
+                                  b.getArrayAttr(writeAccess), accumulate);
   op.getBody().takeBody(*region);
   return op;
 }
@@ -187,10 +206,12 @@ Value FusedBuilder::block(Value value) {
 }
 
 /// One index per axis of `value`, whose axes were joined to `shape`.
-std::optional<SmallVector<Linear>> FusedBuilder::takeApart(Value value, ArrayRef<int64_t> shape, const Linear &flat,
-                                                           const Bounds &bounds) {
+std::optional<SmallVector<Linear>>
+FusedBuilder::takeApart(Value value, ArrayRef<int64_t> shape,
+                        const Linear &flat, const Bounds &bounds) {
   std::optional<Split> wanted;
-  std::optional<SmallVector<Linear>> indices = delinearize(flat, shape, bounds, wanted);
+  std::optional<SmallVector<Linear>> indices =
+      delinearize(flat, shape, bounds, wanted);
   if (indices)
     return indices;
   if (wanted && canSplit(*wanted)) {
@@ -213,7 +234,9 @@ Value FusedBuilder::emit(Value value, const Linear &flat, const Bounds &asked) {
   auto it = known.find(key);
   if (it != known.end())
     return it->second;
-  bool isOutput = llvm::any_of(outputs, [&](const Output &output) { return output.value == value && !output.accumulate; });
+  bool isOutput = llvm::any_of(outputs, [&](const Output &output) {
+    return output.value == value && !output.accumulate;
+  });
   Operation *op = value.getDefiningOp();
   Value result;
   if (!op || !isFusible(op) || (isStored(value) && !isOutput))
@@ -225,14 +248,16 @@ Value FusedBuilder::emit(Value value, const Linear &flat, const Bounds &asked) {
   return result;
 }
 
-Value FusedBuilder::emitLoad(Value value, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitLoad(Value value, const Linear &flat,
+                             const Bounds &bounds) {
   if (!llvm::is_contained(inputs, value))
     inputs.push_back(value);
   reads.push_back({value, flat, bounds});
   return region->front().addArgument(getElement(value), loc);
 }
 
-Value FusedBuilder::emitOp(Operation *op, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitOp(Operation *op, const Linear &flat,
+                           const Bounds &bounds) {
   Value result = op->getResult(0);
   if (std::optional<Attribute> splat = getSplat(result))
     return arith::ConstantOp::create(builder, loc, cast<TypedAttr>(*splat));
@@ -257,22 +282,27 @@ Value FusedBuilder::emitOp(Operation *op, const Linear &flat, const Bounds &boun
   return lowerScalar(builder, op, operands);
 }
 
-Value FusedBuilder::emitMovement(Operation *op, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitMovement(Operation *op, const Linear &flat,
+                                 const Bounds &bounds) {
   Movement movement = *getMovement(op);
-  std::optional<SmallVector<Linear>> index = takeApart(op->getResult(0), movement.shape, flat, bounds);
+  std::optional<SmallVector<Linear>> index =
+      takeApart(op->getResult(0), movement.shape, flat, bounds);
   if (!index)
     return {};
   return emit(op->getOperand(0), movement.apply(*index, domain.size()), bounds);
 }
 
-Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat,
+                               const Bounds &bounds) {
   ArrayRef<int64_t> shape = getShape(op.getOperand());
   bool isRow = shape.size() == 2;
   FusedKind needed = isRow ? FusedKind::Row : FusedKind::Column;
   size_t reduced = domain.size() - 1;
-  if (space.kind != needed || shape[1] != space.width || flat.coefficients[reduced] != 0)
+  if (space.kind != needed || shape[1] != space.width ||
+      flat.coefficients[reduced] != 0)
     return block(op.getResult());
-  if (!isRow && (inReduction || shape[0] * shape[2] != space.outer * space.inner))
+  if (!isRow &&
+      (inReduction || shape[0] * shape[2] != space.outer * space.inner))
     return block(op.getResult());
 
   Linear source(domain.size());
@@ -280,7 +310,8 @@ Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds
     source.add(flat, space.width);
     source.coefficients[reduced] = 1;
   } else {
-    std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), {shape[0], shape[2]}, flat, bounds);
+    std::optional<SmallVector<Linear>> index =
+        takeApart(op.getResult(), {shape[0], shape[2]}, flat, bounds);
     if (!index)
       return {};
     source.add((*index)[0], shape[1] * shape[2]);
@@ -296,14 +327,17 @@ Value FusedBuilder::emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds
   inReduction = outerReduction;
   if (!operand)
     return {};
-  auto combiner = op.getKind() == nn::ReduceKind::Max ? kern::Combiner::Max : kern::Combiner::Sum;
-  return kern::ReduceOp::create(builder, loc, operand.getType(), combiner, operand);
+  auto combiner = op.getKind() == nn::ReduceKind::Max ? kern::Combiner::Max
+                                                      : kern::Combiner::Sum;
+  return kern::ReduceOp::create(builder, loc, operand.getType(), combiner,
+                                operand);
 }
 
 Value FusedBuilder::emitIndex(const Linear &index) {
   auto op = kern::IndexOp::create(
       builder, loc, builder.getI64Type(),
-      kern::AccessAttr::get(builder.getContext(), index.constant, index.coefficients, ArrayRef<int64_t>()));
+      kern::AccessAttr::get(builder.getContext(), index.constant,
+                            index.coefficients, ArrayRef<int64_t>()));
   indices.push_back({op, index});
   return op;
 }
@@ -317,9 +351,11 @@ static SmallVector<int64_t> joinAround(ArrayRef<int64_t> shape, int64_t axis) {
   return joined;
 }
 
-Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat, const Bounds &bounds) {
-  std::optional<SmallVector<Linear>> index =
-      takeApart(op.getResult(), joinAround(getShape(op.getResult()), op.getAxis()), flat, bounds);
+Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat,
+                             const Bounds &bounds) {
+  std::optional<SmallVector<Linear>> index = takeApart(
+      op.getResult(), joinAround(getShape(op.getResult()), op.getAxis()), flat,
+      bounds);
   if (!index)
     return {};
   Linear value(domain.size());
@@ -333,16 +369,21 @@ Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat, const Bounds &bo
     return arith::TruncIOp::create(builder, loc, element, number);
   if (element.isF64())
     return arith::SIToFPOp::create(builder, loc, element, number);
-  Value wide = arith::SIToFPOp::create(builder, loc, builder.getF32Type(), number);
-  return element.isF32() ? wide : Value(arith::TruncFOp::create(builder, loc, element, wide));
+  Value wide =
+      arith::SIToFPOp::create(builder, loc, builder.getF32Type(), number);
+  return element.isF32()
+             ? wide
+             : Value(arith::TruncFOp::create(builder, loc, element, wide));
 }
 
 /// Each part is computed where it may be asked for, and chosen by the index.
-Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat,
+                               const Bounds &bounds) {
   int64_t rank = getShape(op.getResult()).size();
   int64_t axis = op.getAxis() < 0 ? op.getAxis() + rank : op.getAxis();
   SmallVector<int64_t> joined = joinAround(getShape(op.getResult()), axis);
-  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), joined, flat, bounds);
+  std::optional<SmallVector<Linear>> index =
+      takeApart(op.getResult(), joined, flat, bounds);
   if (!index)
     return {};
   const Linear &along = (*index)[1];
@@ -362,13 +403,16 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds
       if (!where)
         return block(op.getResult());
       Interval &interval = part[where->axis];
-      interval = {std::max(interval.begin, where->interval.begin), std::min(interval.end, where->interval.end)};
+      interval = {std::max(interval.begin, where->interval.begin),
+                  std::min(interval.end, where->interval.end)};
       if (interval.size() <= 0)
         continue;
     }
     SmallVector<Linear> source = *index;
     source[1].constant -= begin;
-    Value value = emit(operand, linearize(source, {joined[0], extent, joined[2]}, domain.size()), part);
+    Value value = emit(
+        operand,
+        linearize(source, {joined[0], extent, joined[2]}, domain.size()), part);
     if (!value)
       return {};
     if (!result) {
@@ -377,14 +421,17 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds
     }
     if (!number)
       number = emitIndex(along);
-    Value bound = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(partEnd));
-    Value isBefore = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number, bound);
+    Value bound = arith::ConstantOp::create(builder, loc,
+                                            builder.getI64IntegerAttr(partEnd));
+    Value isBefore = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::slt, number, bound);
     result = arith::SelectOp::create(builder, loc, isBefore, value, result);
   }
   return result;
 }
 
-Value FusedBuilder::emitPad(nn::PadOp op, const Linear &flat, const Bounds &bounds) {
+Value FusedBuilder::emitPad(nn::PadOp op, const Linear &flat,
+                            const Bounds &bounds) {
   // Neighbouring axes without padding are one.
   SmallVector<int64_t> shape, low, result;
   bool isOpen = false;
@@ -401,10 +448,12 @@ Value FusedBuilder::emitPad(nn::PadOp op, const Linear &flat, const Bounds &boun
     result.push_back(whole);
     isOpen = !isPadded;
   }
-  std::optional<SmallVector<Linear>> index = takeApart(op.getResult(), result, flat, bounds);
+  std::optional<SmallVector<Linear>> index =
+      takeApart(op.getResult(), result, flat, bounds);
   if (!index)
     return {};
-  Value padding = arith::ConstantOp::create(builder, loc, cast<TypedAttr>(op.getValue()));
+  Value padding =
+      arith::ConstantOp::create(builder, loc, cast<TypedAttr>(op.getValue()));
   Value isInside;
   Bounds part = bounds;
   SmallVector<Linear> source = *index;
@@ -416,22 +465,33 @@ Value FusedBuilder::emitPad(nn::PadOp op, const Linear &flat, const Bounds &boun
       continue;
     if (asked.end <= begin || end <= asked.begin)
       return padding;
-    std::optional<AxisInterval> where = solve((*index)[axis], begin, end, bounds);
+    std::optional<AxisInterval> where =
+        solve((*index)[axis], begin, end, bounds);
     if (!where)
       return block(op.getResult());
     Interval &interval = part[where->axis];
-    interval = {std::max(interval.begin, where->interval.begin), std::min(interval.end, where->interval.end)};
+    interval = {std::max(interval.begin, where->interval.begin),
+                std::min(interval.end, where->interval.end)};
     if (interval.size() <= 0)
       return padding;
     Value number = emitIndex((*index)[axis]);
-    for (auto [predicate, bound] : {std::pair(arith::CmpIPredicate::sge, begin), {arith::CmpIPredicate::slt, end}}) {
-      Value limit = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(bound));
-      Value within = arith::CmpIOp::create(builder, loc, predicate, number, limit);
-      isInside = isInside ? Value(arith::AndIOp::create(builder, loc, isInside, within)) : within;
+    for (auto [predicate, bound] : {std::pair(arith::CmpIPredicate::sge, begin),
+                                    {arith::CmpIPredicate::slt, end}}) {
+      Value limit = arith::ConstantOp::create(builder, loc,
+                                              builder.getI64IntegerAttr(bound));
+      Value within =
+          arith::CmpIOp::create(builder, loc, predicate, number, limit);
+      isInside =
+          isInside
+              ? Value(arith::AndIOp::create(builder, loc, isInside, within))
+              : within;
     }
   }
-  Value value = emit(op.getOperand(), linearize(source, shape, domain.size()), part);
+  Value value =
+      emit(op.getOperand(), linearize(source, shape, domain.size()), part);
   if (!value)
     return {};
-  return isInside ? Value(arith::SelectOp::create(builder, loc, isInside, value, padding)) : value;
+  return isInside ? Value(arith::SelectOp::create(builder, loc, isInside, value,
+                                                  padding))
+                  : value;
 }

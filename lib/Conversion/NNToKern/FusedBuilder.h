@@ -26,7 +26,9 @@ struct Space {
   /// Extent of the reduced axis.
   int64_t width = 1;
   bool operator==(const Space &) const = default;
-  int64_t getPoints() const { return outer * inner * (kind == kern::FusedKind::Row ? width : 1); }
+  int64_t getPoints() const {
+    return outer * inner * (kind == kern::FusedKind::Row ? width : 1);
+  }
 };
 
 /// A value that a kernel computes.
@@ -38,10 +40,13 @@ struct Output {
   int64_t result = -1;
 };
 
-/// One scalar operation's lowering: `operands` are elements. Null if `op` is not elementwise.
-mlir::Value lowerScalar(mlir::OpBuilder &builder, mlir::Operation *op, llvm::ArrayRef<mlir::Value> operands);
+/// One scalar operation's lowering: `operands` are elements. Null if `op` is
+/// not elementwise.
+mlir::Value lowerScalar(mlir::OpBuilder &builder, mlir::Operation *op,
+                        llvm::ArrayRef<mlir::Value> operands);
 
-/// Whether `op` is lowered into regions of fused kernels (all but products, indexing and tables).
+/// Whether `op` is lowered into regions of fused kernels (all but products,
+/// indexing and tables).
 bool isFusible(mlir::Operation *op);
 /// A constant that is one repeated value.
 std::optional<mlir::Attribute> getSplat(mlir::Value value);
@@ -52,18 +57,22 @@ class FusedBuilder {
 public:
   using IsStored = llvm::function_ref<bool(mlir::Value)>;
 
-  /// `isStored`: whether a value (stripped) is read from memory. Outputs are computed even so.
-  FusedBuilder(mlir::Location loc, Space space, llvm::ArrayRef<Output> outputs, IsStored isStored);
+  /// `isStored`: whether a value (stripped) is read from memory. Outputs are
+  /// computed even so.
+  FusedBuilder(mlir::Location loc, Space space, llvm::ArrayRef<Output> outputs,
+               IsStored isStored);
   ~FusedBuilder();
 
-  /// Writes the region. If that fails, storing `getBlocker` (stripped, maybe an output) would help.
+  /// Writes the region. If that fails, storing `getBlocker` (stripped, maybe an
+  /// output) would help.
   bool build();
   mlir::Value getBlocker() const { return blocker; }
   /// The values read, in order, each once.
   llvm::ArrayRef<mlir::Value> getInputs() const { return inputs; }
 
   /// Creates the op with memory for inputs and outputs.
-  kern::FusedOp create(mlir::OpBuilder &builder, llvm::function_ref<mlir::Value(mlir::Value)> getMemory,
+  kern::FusedOp create(mlir::OpBuilder &builder,
+                       llvm::function_ref<mlir::Value(mlir::Value)> getMemory,
                        llvm::ArrayRef<mlir::Value> outputMemory);
 
 private:
@@ -76,18 +85,24 @@ private:
 
   bool attempt();
   mlir::Value emit(mlir::Value value, const Linear &flat, const Bounds &bounds);
-  mlir::Value emitOp(mlir::Operation *op, const Linear &flat, const Bounds &bounds);
-  mlir::Value emitLoad(mlir::Value value, const Linear &flat, const Bounds &bounds);
-  mlir::Value emitReduce(nn::ReduceOp op, const Linear &flat, const Bounds &bounds);
-  mlir::Value emitMovement(mlir::Operation *op, const Linear &flat, const Bounds &bounds);
-  mlir::Value emitConcat(nn::ConcatOp op, const Linear &flat, const Bounds &bounds);
+  mlir::Value emitOp(mlir::Operation *op, const Linear &flat,
+                     const Bounds &bounds);
+  mlir::Value emitLoad(mlir::Value value, const Linear &flat,
+                       const Bounds &bounds);
+  mlir::Value emitReduce(nn::ReduceOp op, const Linear &flat,
+                         const Bounds &bounds);
+  mlir::Value emitMovement(mlir::Operation *op, const Linear &flat,
+                           const Bounds &bounds);
+  mlir::Value emitConcat(nn::ConcatOp op, const Linear &flat,
+                         const Bounds &bounds);
   mlir::Value emitPad(nn::PadOp op, const Linear &flat, const Bounds &bounds);
   mlir::Value emitIota(nn::IotaOp op, const Linear &flat, const Bounds &bounds);
   mlir::Value emitIndex(const Linear &index);
   /// Null, with `split` or `blocker` set.
   mlir::Value block(mlir::Value value);
-  std::optional<llvm::SmallVector<Linear>> takeApart(mlir::Value value, llvm::ArrayRef<int64_t> shape,
-                                                       const Linear &flat, const Bounds &bounds);
+  std::optional<llvm::SmallVector<Linear>>
+  takeApart(mlir::Value value, llvm::ArrayRef<int64_t> shape,
+            const Linear &flat, const Bounds &bounds);
   bool canSplit(const Split &wanted) const;
   void collapse();
 

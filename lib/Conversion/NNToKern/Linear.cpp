@@ -24,15 +24,18 @@ void Linear::add(const Linear &other, int64_t factor) {
 
 Interval lowering::getValues(const Linear &linear, const Bounds &bounds) {
   Interval values{linear.constant, linear.constant + 1};
-  for (auto [coefficient, interval] : llvm::zip_equal(linear.coefficients, bounds)) {
-    int64_t first = coefficient * interval.begin, last = coefficient * (interval.end - 1);
+  for (auto [coefficient, interval] :
+       llvm::zip_equal(linear.coefficients, bounds)) {
+    int64_t first = coefficient * interval.begin,
+            last = coefficient * (interval.end - 1);
     values.begin += std::min(first, last);
     values.end += std::max(first, last);
   }
   return values;
 }
 
-Linear lowering::linearize(ArrayRef<Linear> indices, ArrayRef<int64_t> shape, size_t axes) {
+Linear lowering::linearize(ArrayRef<Linear> indices, ArrayRef<int64_t> shape,
+                           size_t axes) {
   Linear flat(axes);
   SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
   for (auto [index, stride] : llvm::zip_equal(indices, strides))
@@ -49,8 +52,9 @@ struct ShapeAxis {
 };
 } // namespace
 
-std::optional<SmallVector<Linear>> lowering::delinearize(const Linear &flat, ArrayRef<int64_t> shape,
-                                                         const Bounds &bounds, std::optional<Split> &split) {
+std::optional<SmallVector<Linear>>
+lowering::delinearize(const Linear &flat, ArrayRef<int64_t> shape,
+                      const Bounds &bounds, std::optional<Split> &split) {
   size_t axes = bounds.size();
   SmallVector<Linear> indices(shape.size(), Linear(axes));
   SmallVector<ShapeAxis> targets; // outermost first
@@ -66,9 +70,10 @@ std::optional<SmallVector<Linear>> lowering::delinearize(const Linear &flat, Arr
     int64_t coefficient = flat.coefficients[axis];
     if (coefficient == 0)
       continue;
-    const ShapeAxis *target = llvm::find_if(targets, [&](const ShapeAxis &candidate) {
-      return std::abs(coefficient) % candidate.stride == 0;
-    });
+    const ShapeAxis *target =
+        llvm::find_if(targets, [&](const ShapeAxis &candidate) {
+          return std::abs(coefficient) % candidate.stride == 0;
+        });
     int64_t factor = coefficient / target->stride;
     indices[target->number].coefficients[axis] = factor;
     int64_t span = std::abs(factor) * (bounds[axis].size() - 1);
@@ -103,7 +108,8 @@ std::optional<SmallVector<Linear>> lowering::delinearize(const Linear &flat, Arr
   return indices;
 }
 
-std::optional<AxisInterval> lowering::solve(const Linear &linear, int64_t begin, int64_t end, const Bounds &bounds) {
+std::optional<AxisInterval> lowering::solve(const Linear &linear, int64_t begin,
+                                            int64_t end, const Bounds &bounds) {
   // The axis with the largest step decides, if the others stay below one step.
   size_t axis = 0;
   for (size_t i = 0; i < linear.coefficients.size(); ++i)

@@ -4,10 +4,10 @@
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Movements of tensors (reshape, transpose, slice, broadcast, concatenation) are
-// turned into the row-major element number that a point of an iteration domain
-// touches. It stays a linear form of the coordinates; where an operation would need a
-// quotient or remainder, the domain's axis is split instead.
+// Movements of tensors (reshape, transpose, slice, broadcast, concatenation)
+// are turned into the row-major element number that a point of an iteration
+// domain touches. It stays a linear form of the coordinates; where an operation
+// would need a quotient or remainder, the domain's axis is split instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +30,15 @@ struct Linear {
   explicit Linear(size_t axes) : coefficients(axes, 0) {}
   bool operator==(const Linear &) const = default;
   bool operator<(const Linear &other) const {
-    return constant != other.constant ? constant < other.constant : coefficients < other.coefficients;
+    return constant != other.constant ? constant < other.constant
+                                      : coefficients < other.coefficients;
   }
   /// this += factor * other.
   void add(const Linear &other, int64_t factor = 1);
 };
 
-/// Coordinates of an axis that are of interest: [begin, end). Within a part of a
-/// concatenation fewer than the axis has.
+/// Coordinates of an axis that are of interest: [begin, end). Within a part of
+/// a concatenation fewer than the axis has.
 struct Interval {
   int64_t begin = 0;
   int64_t end = 0;
@@ -57,21 +58,24 @@ struct Split {
 };
 
 /// Takes a row-major element number apart into one index per axis of `shape`.
-/// Empty if that cannot be done with linear forms; `split`, if set then, says what would
-/// help.
-std::optional<llvm::SmallVector<Linear>> delinearize(const Linear &flat, llvm::ArrayRef<int64_t> shape,
-                                                     const Bounds &bounds, std::optional<Split> &split);
+/// Empty if that cannot be done with linear forms; `split`, if set then, says
+/// what would help.
+std::optional<llvm::SmallVector<Linear>>
+delinearize(const Linear &flat, llvm::ArrayRef<int64_t> shape,
+            const Bounds &bounds, std::optional<Split> &split);
 
 /// The row-major element number of `indices` in `shape`.
-Linear linearize(llvm::ArrayRef<Linear> indices, llvm::ArrayRef<int64_t> shape, size_t axes);
+Linear linearize(llvm::ArrayRef<Linear> indices, llvm::ArrayRef<int64_t> shape,
+                 size_t axes);
 
-/// The coordinates of one axis for which begin <= linear < end, all others being anything within `bounds`; empty if that is
-/// not a matter of one axis.
+/// The coordinates of one axis for which begin <= linear < end, all others
+/// being anything within `bounds`; empty if that is not a matter of one axis.
 struct AxisInterval {
   size_t axis = 0;
   Interval interval;
 };
-std::optional<AxisInterval> solve(const Linear &linear, int64_t begin, int64_t end, const Bounds &bounds);
+std::optional<AxisInterval> solve(const Linear &linear, int64_t begin,
+                                  int64_t end, const Bounds &bounds);
 
 } // namespace rondo::lowering
 

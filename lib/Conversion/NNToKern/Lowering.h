@@ -16,8 +16,8 @@
 
 namespace rondo::lowering {
 
-/// Whether a reduction is of the form that kernels do: a sum or maximum in the accumulator's type over axis 1 of [outer, n] or [outer,
-/// n, inner].
+/// Whether a reduction is of the form that kernels do: a sum or maximum in the
+/// accumulator's type over axis 1 of [outer, n] or [outer, n, inner].
 bool isCanonical(nn::ReduceOp op);
 
 /// Decomposes composites, brings reductions into canonical form, folds and
@@ -34,8 +34,9 @@ struct MatrixView {
   int64_t columnStride = 1;
 };
 
-/// `value` [batch..., rows, columns] as a view of the memory of the value that it
-/// moves, or of its own memory where there are no such strides. `leadingRows`: leading axes count as rows.
+/// `value` [batch..., rows, columns] as a view of the memory of the value that
+/// it moves, or of its own memory where there are no such strides.
+/// `leadingRows`: leading axes count as rows.
 MatrixView getMatrixView(mlir::Value value, bool leadingRows);
 
 /// A tensor [batch, heads, rows, columns] in memory.
@@ -75,11 +76,17 @@ public:
   const std::vector<Step> &getSteps() const { return steps; }
   bool isStored(mlir::Value value) const { return stored.contains(value); }
   /// The result that a stored value lies in, or -1: scratch.
-  int64_t getResult(mlir::Value value) const { return resultOf.contains(value) ? resultOf.lookup(value) : -1; }
+  int64_t getResult(mlir::Value value) const {
+    return resultOf.contains(value) ? resultOf.lookup(value) : -1;
+  }
   /// Whether a stored value is added to its result.
-  bool isAccumulated(mlir::Value value) const { return accumulated.contains(value); }
+  bool isAccumulated(mlir::Value value) const {
+    return accumulated.contains(value);
+  }
   /// Results that are copies of stored values or arguments.
-  llvm::ArrayRef<std::pair<mlir::Value, int64_t>> getCopies() const { return copies; }
+  llvm::ArrayRef<std::pair<mlir::Value, int64_t>> getCopies() const {
+    return copies;
+  }
 
 private:
   mlir::LogicalResult checkSupported();
@@ -112,7 +119,8 @@ private:
 class Emitter {
 public:
   Emitter(mlir::func::FuncOp source, Plan &plan, int64_t scoreBytes)
-      : source(source), plan(plan), scoreBytes(scoreBytes), builder(source.getContext()) {}
+      : source(source), plan(plan), scoreBytes(scoreBytes),
+        builder(source.getContext()) {}
   /// Beside the source.
   kern::FuncOp emit();
 
@@ -154,9 +162,11 @@ struct GemmShape {
 };
 /// Sets the leading dimension and transposition of an operand that is stored
 /// with these strides; `rows` and `columns` before transposition.
-void setOperand(int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, bool &transpose, int64_t &ld);
+void setOperand(int64_t rows, int64_t columns, int64_t rowStride,
+                int64_t columnStride, bool &transpose, int64_t &ld);
 /// One kern.gemm for each run of products whose matrices are evenly apart.
-void createGemms(mlir::OpBuilder &builder, mlir::Location loc, const GemmShape &shape, mlir::Value a, mlir::Value b,
+void createGemms(mlir::OpBuilder &builder, mlir::Location loc,
+                 const GemmShape &shape, mlir::Value a, mlir::Value b,
                  mlir::Value c, llvm::ArrayRef<GemmOffsets> products);
 
 /// Whether result `index` of an entry is a gradient, which is added to.

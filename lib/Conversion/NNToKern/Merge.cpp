@@ -17,14 +17,17 @@ using kern::FusedKind;
 constexpr size_t kMostOutputs = 8;
 constexpr size_t kMostInputs = 24;
 
-static int64_t getElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+static int64_t getElements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
 
-/// The space of both, if there is one: elementwise kernels fit into rows, with an
-/// element per point or per row.
+/// The space of both, if there is one: elementwise kernels fit into rows, with
+/// an element per point or per row.
 static std::optional<Space> join(const Space &a, const Space &b) {
   auto fits = [](const Space &row, const Space &other) {
     return row.kind == FusedKind::Row && other.kind == FusedKind::Elementwise &&
-           (other.getPoints() == row.getPoints() || other.getPoints() == row.outer * row.inner);
+           (other.getPoints() == row.getPoints() ||
+            other.getPoints() == row.outer * row.inner);
   };
   if (a == b || fits(a, b))
     return a;
@@ -47,7 +50,8 @@ llvm::SetVector<Value> Plan::getAligned(const Step &step) {
     if (stored.contains(value) || !step.inlined.contains(value))
       aligned.insert(value);
     if (step.inlined.contains(value) &&
-        !isa<nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp>(value.getDefiningOp()))
+        !isa<nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::PadOp,
+             nn::ConcatOp>(value.getDefiningOp()))
       llvm::append_range(stack, value.getDefiningOp()->getOperands());
   }
   return aligned;
@@ -61,8 +65,9 @@ bool Plan::reaches(unsigned from, unsigned to, bool skipDirect) {
     return llvm::any_of(steps[reader].inputs, [&](Value input) {
       if (step.op)
         return input.getDefiningOp() == step.op;
-      return llvm::any_of(step.outputs,
-                          [&](const Output &output) { return !output.accumulate && output.value == input; });
+      return llvm::any_of(step.outputs, [&](const Output &output) {
+        return !output.accumulate && output.value == input;
+      });
     });
   };
   SmallVector<unsigned> stack{from};
@@ -93,9 +98,11 @@ bool Plan::tryMerge(unsigned into, unsigned from) {
     return false;
   llvm::SetVector<Value> alignedA = getAligned(a), alignedB = getAligned(b);
   bool isShared = llvm::any_of(alignedA, [&](Value value) {
-    return alignedB.contains(value) && 2 * getElements(value) >= space->outer * space->inner;
+    return alignedB.contains(value) &&
+           2 * getElements(value) >= space->outer * space->inner;
   });
-  if (!isShared || reaches(into, from, /*skipDirect=*/true) || reaches(from, into, /*skipDirect=*/true))
+  if (!isShared || reaches(into, from, /*skipDirect=*/true) ||
+      reaches(from, into, /*skipDirect=*/true))
     return false;
   Step merged;
   merged.space = *space;
@@ -105,7 +112,8 @@ bool Plan::tryMerge(unsigned into, unsigned from) {
   collect(merged);
   if (merged.inputs.size() > kMostInputs)
     return false;
-  FusedBuilder builder(a.outputs.front().value.getLoc(), *space, merged.outputs, [&](Value v) { return isStored(v); });
+  FusedBuilder builder(a.outputs.front().value.getLoc(), *space, merged.outputs,
+                       [&](Value v) { return isStored(v); });
   if (!builder.build())
     return false;
   a = std::move(merged);

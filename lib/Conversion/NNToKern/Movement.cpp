@@ -14,7 +14,9 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::lowering;
 
-static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
 
 Linear Movement::apply(ArrayRef<Linear> index, size_t axes) const {
   Linear flat(axes);
@@ -28,7 +30,8 @@ Linear Movement::apply(ArrayRef<Linear> index, size_t axes) const {
 static void coalesce(Movement &movement) {
   Movement joined;
   joined.offset = movement.offset;
-  for (auto [extent, stride] : llvm::zip_equal(movement.shape, movement.strides)) {
+  for (auto [extent, stride] :
+       llvm::zip_equal(movement.shape, movement.strides)) {
     if (extent == 1)
       continue;
     if (!joined.shape.empty() && joined.strides.back() == stride * extent) {

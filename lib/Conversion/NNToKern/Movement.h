@@ -14,9 +14,9 @@
 
 namespace rondo::lowering {
 
-/// A transpose, slice or broadcast: element (i...) of the result is element offset + sum of
-/// stride * i of the operand. Neighbouring axes that move as one are one, so
-/// that no more is asked of an index than the movement needs.
+/// A transpose, slice or broadcast: element (i...) of the result is element
+/// offset + sum of stride * i of the operand. Neighbouring axes that move as
+/// one are one, so that no more is asked of an index than the movement needs.
 struct Movement {
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<int64_t> strides;

@@ -16,13 +16,18 @@ using namespace rondo;
 using namespace rondo::lowering;
 using kern::FusedKind;
 
-static int64_t getElements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+static int64_t getElements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
 
-static Space getElementwise(Value value) { return Space{FusedKind::Elementwise, getElements(value), 1, 1}; }
+static Space getElementwise(Value value) {
+  return Space{FusedKind::Elementwise, getElements(value), 1, 1};
+}
 
 /// The space of a kernel whose root is the canonical reduction `op`.
 static Space getSpace(nn::ReduceOp op) {
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getOperand().getType()).getShape();
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(op.getOperand().getType()).getShape();
   if (shape.size() == 2)
     return Space{FusedKind::Row, shape[0], 1, shape[1]};
   return Space{FusedKind::Column, shape[0], shape[2], shape[1]};
@@ -40,20 +45,27 @@ bool lowering::isGradient(func::FuncOp function, unsigned index) {
 LogicalResult Plan::checkSupported() {
   bool failedAny = false;
   for (Operation &op : function.getBody().front().without_terminator()) {
-    if (!isa<nn::NNDialect>(op.getDialect()) || isa<nn::CumsumOp, nn::ReadOp>(op)) {
-      op.emitError("'") << op.getName() << "' is not supported by the host's kernels";
+    if (!isa<nn::NNDialect>(op.getDialect()) ||
+        isa<nn::CumsumOp, nn::ReadOp>(op)) {
+      op.emitError("'") << op.getName()
+                        << "' is not supported by the host's kernels";
       failedAny = true;
       continue;
     }
-    for (Type type : llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes())) {
+    for (Type type :
+         llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes())) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || tensor.getNumElements() == 0) {
-        op.emitError("'") << op.getName() << "' has an empty tensor of type " << type << ", for which there is no kernel";
+        op.emitError("'") << op.getName() << "' has an empty tensor of type "
+                          << type << ", for which there is no kernel";
         failedAny = true;
         break;
       }
-      if (isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) && tensor.getElementType().isF64()) {
-        op.emitError("'") << op.getName() << "' has operands in f64; products are computed in f32, bf16 or f16";
+      if (isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) &&
+          tensor.getElementType().isF64()) {
+        op.emitError("'") << op.getName()
+                          << "' has operands in f64; products are computed in "
+                             "f32, bf16 or f16";
         failedAny = true;
         break;
       }
@@ -74,13 +86,14 @@ void Plan::placeGradient(Value value, int64_t result) {
       break;
   }
   bool isF32 = cast<RankedTensorType>(base.getType()).getElementType().isF32();
-  if (producer && isa<nn::MatmulOp, nn::ScatterAddOp>(producer) && isOnlyUse && isF32) {
+  if (producer && isa<nn::MatmulOp, nn::ScatterAddOp>(producer) && isOnlyUse &&
+      isF32) {
     resultOf[base] = result;
     accumulated.insert(base);
     return;
   }
-  // A sum over columns starts from the gradient; what is computed from such a sum
-  // cannot.
+  // A sum over columns starts from the gradient; what is computed from such a
+  // sum cannot.
   if (producer && isFusible(producer) && !isa<nn::ReduceOp>(producer)) {
     SmallVector<Value> stack(producer->getOperands());
     llvm::DenseSet<Value> seen;
@@ -89,7 +102,8 @@ void Plan::placeGradient(Value value, int64_t result) {
       Operation *op = next.getDefiningOp();
       if (!op || !isFusible(op) || !seen.insert(next).second)
         continue;
-      if (auto reduce = dyn_cast<nn::ReduceOp>(op); reduce && getSpace(reduce).kind == FusedKind::Column) {
+      if (auto reduce = dyn_cast<nn::ReduceOp>(op);
+          reduce && getSpace(reduce).kind == FusedKind::Column) {
         stored.insert(base);
         break;
       }
@@ -101,7 +115,8 @@ void Plan::placeGradient(Value value, int64_t result) {
 
 void Plan::placeResults() {
   Block &block = function.getBody().front();
-  for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands())) {
     if (isGradient(function, index)) {
       placeGradient(value, index);
       continue;
@@ -127,7 +142,9 @@ void Plan::collect(Step &step) {
   llvm::SetVector<Value> reads;
   SmallVector<Value> stack;
   auto isOutput = [&](Value value) {
-    return llvm::any_of(step.outputs, [&](const Output &output) { return output.value == value; });
+    return llvm::any_of(step.outputs, [&](const Output &output) {
+      return output.value == value;
+    });
   };
   for (const Output &output : llvm::reverse(step.outputs))
     stack.push_back(output.value);
@@ -137,8 +154,9 @@ void Plan::collect(Step &step) {
     bool isComputed = op && isFusible(op);
     if (isComputed && stored.contains(value)) {
       // An output that only adds a stored value reads it.
-      isComputed = llvm::any_of(
-          step.outputs, [&](const Output &output) { return output.value == value && !output.accumulate; });
+      isComputed = llvm::any_of(step.outputs, [&](const Output &output) {
+        return output.value == value && !output.accumulate;
+      });
     } else if (isComputed && isOutput(value)) {
       isComputed = true;
     }
@@ -152,7 +170,8 @@ void Plan::collect(Step &step) {
   step.inputs = SmallVector<Value>(reads.getArrayRef());
 }
 
-/// The space of a step with one output; `blocker`: a reduction that does not fit into it.
+/// The space of a step with one output; `blocker`: a reduction that does not
+/// fit into it.
 static Space chooseSpace(const Step &step, Value &blocker) {
   Value root = step.outputs.front().value;
   SmallVector<nn::ReduceOp> reduces;
@@ -163,10 +182,13 @@ static Space chooseSpace(const Step &step, Value &blocker) {
     return getElementwise(root);
   auto fits = [&](const Space &space) {
     int64_t outer = space.outer * space.inner;
-    return getElements(root) == outer || (space.kind == FusedKind::Row && getElements(root) == outer * space.width);
+    return getElements(root) == outer ||
+           (space.kind == FusedKind::Row &&
+            getElements(root) == outer * space.width);
   };
   std::optional<Space> chosen;
-  if (auto reduce = root.getDefiningOp<nn::ReduceOp>(); reduce && step.inlined.contains(root))
+  if (auto reduce = root.getDefiningOp<nn::ReduceOp>();
+      reduce && step.inlined.contains(root))
     chosen = getSpace(reduce);
   for (FusedKind kind : {FusedKind::Row, FusedKind::Column})
     for (nn::ReduceOp reduce : reduces)
@@ -193,7 +215,8 @@ static Value chooseBlocker(const Step &step, Value wanted) {
     if (value.getDefiningOp<nn::ReduceOp>() && canBeStored(value))
       return value;
   for (Value operand : root.getDefiningOp()->getOperands())
-    if (canBeStored(stripReshapes(operand)) && step.inlined.contains(stripReshapes(operand)))
+    if (canBeStored(stripReshapes(operand)) &&
+        step.inlined.contains(stripReshapes(operand)))
       return stripReshapes(operand);
   return {};
 }
@@ -201,21 +224,26 @@ static Value chooseBlocker(const Step &step, Value wanted) {
 LogicalResult Plan::makeFused(const Output &output, bool &changed) {
   Step step;
   step.outputs.push_back(output);
-  step.position = output.value.getDefiningOp() ? positions.lookup(output.value.getDefiningOp()) : 0;
+  step.position = output.value.getDefiningOp()
+                      ? positions.lookup(output.value.getDefiningOp())
+                      : 0;
   collect(step);
   Value blocker;
   step.space = chooseSpace(step, blocker);
   if (!blocker) {
-    FusedBuilder builder(output.value.getLoc(), step.space, step.outputs, [&](Value v) { return isStored(v); });
+    FusedBuilder builder(output.value.getLoc(), step.space, step.outputs,
+                         [&](Value v) { return isStored(v); });
     if (builder.build()) {
       steps.push_back(std::move(step));
       return success();
     }
     blocker = builder.getBlocker();
   }
-  blocker = output.value.getDefiningOp() ? chooseBlocker(step, blocker) : Value();
+  blocker =
+      output.value.getDefiningOp() ? chooseBlocker(step, blocker) : Value();
   if (!blocker)
-    return mlir::emitError(output.value.getLoc(), "no kernel could be formed for a value of type ")
+    return mlir::emitError(output.value.getLoc(),
+                           "no kernel could be formed for a value of type ")
            << output.value.getType();
   stored.insert(blocker);
   changed = true;
@@ -229,7 +257,8 @@ LogicalResult Plan::makeSteps(bool &changed) {
     if (isFusible(&op) || op.use_empty())
       continue;
     for (Value operand : getOperandsInMemory(&op))
-      if (Operation *producer = operand.getDefiningOp(); producer && isFusible(producer))
+      if (Operation *producer = operand.getDefiningOp();
+          producer && isFusible(producer))
         stored.insert(operand);
   }
   for (Operation &op : function.getBody().front().without_terminator()) {
@@ -243,7 +272,8 @@ LogicalResult Plan::makeSteps(bool &changed) {
       steps.push_back(std::move(step));
       continue;
     }
-    if (stored.contains(op.getResult(0)) && failed(makeFused({op.getResult(0)}, changed)))
+    if (stored.contains(op.getResult(0)) &&
+        failed(makeFused({op.getResult(0)}, changed)))
       return failure();
   }
   for (const Output &gradient : gradients)
@@ -259,10 +289,12 @@ LogicalResult Plan::makeSteps(bool &changed) {
 /// Ops that are cheaper to repeat on reading than to store the result of.
 static bool isMovement(Operation *op) {
   if (auto cast = dyn_cast<nn::CastOp>(op))
-    return getElementTypeOrSelf(cast.getResult().getType()).getIntOrFloatBitWidth() >=
-           getElementTypeOrSelf(cast.getOperand().getType()).getIntOrFloatBitWidth();
-  return isa<nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::ReshapeOp, nn::PadOp, nn::ConcatOp, nn::ConstantOp,
-             nn::IotaOp>(op);
+    return getElementTypeOrSelf(cast.getResult().getType())
+               .getIntOrFloatBitWidth() >=
+           getElementTypeOrSelf(cast.getOperand().getType())
+               .getIntOrFloatBitWidth();
+  return isa<nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::ReshapeOp,
+             nn::PadOp, nn::ConcatOp, nn::ConstantOp, nn::IotaOp>(op);
 }
 
 /// Whether computing `value` again costs more than reading it: it takes a
@@ -281,8 +313,9 @@ bool Plan::isExpensive(Value value) {
         return true;
       continue;
     }
-    if (isa<nn::ReduceOp, nn::ExpOp, nn::LogOp, nn::TanhOp, nn::SigmoidOp, nn::ErfOp, nn::SinOp, nn::CosOp, nn::PowOp,
-            nn::DivOp, nn::SqrtOp, nn::RsqrtOp, nn::ReciprocalOp>(op))
+    if (isa<nn::ReduceOp, nn::ExpOp, nn::LogOp, nn::TanhOp, nn::SigmoidOp,
+            nn::ErfOp, nn::SinOp, nn::CosOp, nn::PowOp, nn::DivOp, nn::SqrtOp,
+            nn::RsqrtOp, nn::ReciprocalOp>(op))
       return true;
     llvm::append_range(stack, op->getOperands());
   }
@@ -307,8 +340,8 @@ bool Plan::isSmall(Value value) {
   return false;
 }
 
-/// Stores values that several kernels would compute, where that is expensive: the
-/// small ones first, as with them the others may be cheap.
+/// Stores values that several kernels would compute, where that is expensive:
+/// the small ones first, as with them the others may be cheap.
 bool Plan::storeShared() {
   DenseMap<Value, SmallVector<unsigned>> stepsOf;
   for (auto [number, step] : llvm::enumerate(steps))
@@ -317,7 +350,8 @@ bool Plan::storeShared() {
 
   for (bool onlySmall : {true, false}) {
     // Whether one consumer takes `value` to all of the kernels that it is in.
-    std::function<bool(Value, ArrayRef<unsigned>)> isCovered = [&](Value value, ArrayRef<unsigned> wanted) -> bool {
+    std::function<bool(Value, ArrayRef<unsigned>)> isCovered =
+        [&](Value value, ArrayRef<unsigned> wanted) -> bool {
       for (Operation *user : value.getUsers()) {
         if (!isFusible(user))
           continue;
@@ -325,19 +359,22 @@ bool Plan::storeShared() {
         if (isMovement(user)) {
           if (!stored.contains(result) && isCovered(result, wanted))
             return true;
-        } else if (ArrayRef<unsigned>(stepsOf[result]) == wanted && (!onlySmall || isSmall(result))) {
+        } else if (ArrayRef<unsigned>(stepsOf[result]) == wanted &&
+                   (!onlySmall || isSmall(result))) {
           return true;
         }
       }
       return false;
     };
     SmallVector<Value> chosen;
-    for (Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
+    for (Operation &op :
+         llvm::reverse(function.getBody().front().without_terminator())) {
       if (!isFusible(&op) || isMovement(&op))
         continue;
       Value value = op.getResult(0);
       SmallVector<unsigned> mine = stepsOf.lookup(value);
-      if (mine.size() < 2 || stored.contains(value) || (onlySmall && !isSmall(value)) || isCovered(value, mine) ||
+      if (mine.size() < 2 || stored.contains(value) ||
+          (onlySmall && !isSmall(value)) || isCovered(value, mine) ||
           !isExpensive(value))
         continue;
       chosen.push_back(value);
@@ -363,7 +400,8 @@ void Plan::dropUnread() {
     read.insert(value);
   for (Step &step : steps) {
     llvm::erase_if(step.outputs, [&](const Output &output) {
-      if (output.accumulate || read.contains(output.value) || resultOf.contains(output.value))
+      if (output.accumulate || read.contains(output.value) ||
+          resultOf.contains(output.value))
         return false;
       stored.remove(output.value);
       return true;
@@ -375,7 +413,8 @@ void Plan::dropUnread() {
 
 /// Producers before readers; otherwise in the order of the function's ops.
 void Plan::sort() {
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, steps.size()));
+  SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(0, steps.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::pair(steps[a].position, a) < std::pair(steps[b].position, b);
   });

@@ -19,14 +19,17 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::lowering;
 
-static RankedTensorType getTensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// Replaces composites by their primitives until there are none.
 static void decomposeComposites(func::FuncOp function) {
   bool changed = true;
   while (changed) {
     changed = false;
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
+    for (Operation &op :
+         llvm::make_early_inc_range(function.getBody().front())) {
       auto composite = dyn_cast<nn::CompositeOp>(op);
       if (!composite)
         continue;
@@ -40,16 +43,21 @@ static void decomposeComposites(func::FuncOp function) {
 
 namespace {
 /// Writes one nn.reduce as sums or maxima that each reduce one axis of
-/// [outer, n] (a row reduction) or [outer, n, inner] (a column reduction), in the type that is accumulated in.
+/// [outer, n] (a row reduction) or [outer, n, inner] (a column reduction), in
+/// the type that is accumulated in.
 class ReduceSplitter {
 public:
-  explicit ReduceSplitter(nn::ReduceOp op) : op(op), builder(op), loc(op.getLoc()) {}
+  explicit ReduceSplitter(nn::ReduceOp op)
+      : op(op), builder(op), loc(op.getLoc()) {}
 
   Value split() {
     Value value = op.getOperand();
     Type element = getTensorType(value).getElementType();
-    if (auto floatType = dyn_cast<FloatType>(element); floatType && floatType.getWidth() < 32)
-      value = nn::CastOp::create(builder, loc, getTensorType(value).clone(builder.getF32Type()), value);
+    if (auto floatType = dyn_cast<FloatType>(element);
+        floatType && floatType.getWidth() < 32)
+      value = nn::CastOp::create(
+          builder, loc, getTensorType(value).clone(builder.getF32Type()),
+          value);
 
     SmallVector<int64_t> shape(getTensorType(value).getShape());
     int64_t count = 1;
@@ -66,7 +74,8 @@ public:
       value = reduceRun(value, shape, begin, end, count);
     }
     if (op.getKind() == nn::ReduceKind::Mean)
-      value = nn::DivOp::create(builder, loc, value.getType(), value, getSplat(value, count));
+      value = nn::DivOp::create(builder, loc, value.getType(), value,
+                                getSplat(value, count));
     value = reshape(value, getTensorType(op.getResult()).getShape());
     if (value.getType() != op.getResult().getType())
       value = nn::CastOp::create(builder, loc, op.getResult().getType(), value);
@@ -78,18 +87,23 @@ private:
     RankedTensorType type = getTensorType(value);
     if (type.getShape() == shape)
       return value;
-    return nn::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, type.getElementType()), value);
+    return nn::ReshapeOp::create(
+        builder, loc, RankedTensorType::get(shape, type.getElementType()),
+        value);
   }
 
   Value getSplat(Value like, int64_t number) {
     RankedTensorType type = getTensorType(like);
     Type element = type.getElementType();
-    TypedAttr attr = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, number))
-                                             : TypedAttr(builder.getIntegerAttr(element, number));
-    return nn::ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, Attribute(attr)));
+    TypedAttr attr = isa<FloatType>(element)
+                         ? TypedAttr(builder.getFloatAttr(element, number))
+                         : TypedAttr(builder.getIntegerAttr(element, number));
+    return nn::ConstantOp::create(
+        builder, loc, type, DenseElementsAttr::get(type, Attribute(attr)));
   }
 
-  Value reduceRun(Value value, SmallVector<int64_t> &shape, int64_t begin, int64_t end, int64_t &count) {
+  Value reduceRun(Value value, SmallVector<int64_t> &shape, int64_t begin,
+                  int64_t end, int64_t &count) {
     int64_t outer = 1, n = 1, inner = 1;
     for (int64_t axis = 0; axis < int64_t(shape.size()); ++axis)
       (axis < begin ? outer : axis < end ? n : inner) *= shape[axis];
@@ -105,9 +119,13 @@ private:
       to.push_back(inner);
     }
     value = reshape(value, from);
-    nn::ReduceKind kind = op.getKind() == nn::ReduceKind::Max ? nn::ReduceKind::Max : nn::ReduceKind::Sum;
-    auto type = RankedTensorType::get(to, getTensorType(value).getElementType());
-    value = nn::ReduceOp::create(builder, loc, type, kind, value, ArrayRef<int64_t>{1}, /*keepdims=*/false);
+    nn::ReduceKind kind = op.getKind() == nn::ReduceKind::Max
+                              ? nn::ReduceKind::Max
+                              : nn::ReduceKind::Sum;
+    auto type =
+        RankedTensorType::get(to, getTensorType(value).getElementType());
+    value = nn::ReduceOp::create(builder, loc, type, kind, value,
+                                 ArrayRef<int64_t>{1}, /*keepdims=*/false);
     return reshape(value, kept);
   }
 
@@ -119,14 +137,19 @@ private:
 
 bool lowering::isCanonical(nn::ReduceOp op) {
   RankedTensorType type = getTensorType(op.getOperand());
-  return op.getKind() != nn::ReduceKind::Mean && op.getAxes() == ArrayRef<int64_t>{1} && !op.getKeepdims() &&
-         (type.getRank() == 2 || (type.getRank() == 3 && type.getDimSize(2) > 1)) && type.getDimSize(1) > 1 &&
-         getTensorType(op.getResult()).getElementType() == type.getElementType() &&
+  return op.getKind() != nn::ReduceKind::Mean &&
+         op.getAxes() == ArrayRef<int64_t>{1} && !op.getKeepdims() &&
+         (type.getRank() == 2 ||
+          (type.getRank() == 3 && type.getDimSize(2) > 1)) &&
+         type.getDimSize(1) > 1 &&
+         getTensorType(op.getResult()).getElementType() ==
+             type.getElementType() &&
          !type.getElementType().isBF16() && !type.getElementType().isF16();
 }
 
 static void splitReductions(func::FuncOp function) {
-  SmallVector<nn::ReduceOp> reduces(function.getBody().front().getOps<nn::ReduceOp>());
+  SmallVector<nn::ReduceOp> reduces(
+      function.getBody().front().getOps<nn::ReduceOp>());
   for (nn::ReduceOp op : reduces) {
     if (isCanonical(op))
       continue;
@@ -137,8 +160,10 @@ static void splitReductions(func::FuncOp function) {
 }
 
 static bool isElementwise(Operation *op) {
-  return isFusible(op) && op->getNumResults() == 1 && op->getNumOperands() > 0 &&
-         !isa<nn::ReduceOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp>(op);
+  return isFusible(op) && op->getNumResults() == 1 &&
+         op->getNumOperands() > 0 &&
+         !isa<nn::ReduceOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp,
+              nn::SliceOp, nn::PadOp, nn::ConcatOp>(op);
 }
 
 /// Computes before a broadcast what is the same for all elements that it
@@ -154,7 +179,9 @@ static void sinkBroadcasts(func::FuncOp function) {
       if (getSplat(operand))
         continue;
       auto broadcast = operand.getDefiningOp<nn::BroadcastOp>();
-      ArrayRef<int64_t> from = broadcast ? getTensorType(broadcast.getOperand()).getShape() : ArrayRef<int64_t>();
+      ArrayRef<int64_t> from =
+          broadcast ? getTensorType(broadcast.getOperand()).getShape()
+                    : ArrayRef<int64_t>();
       isUniform &= broadcast && (!shape || *shape == from);
       shape = from;
     }
@@ -168,13 +195,18 @@ static void sinkBroadcasts(func::FuncOp function) {
         mapping.map(operand, broadcast.getOperand());
         continue;
       }
-      auto small = RankedTensorType::get(*shape, getTensorType(operand).getElementType());
-      mapping.map(operand, nn::ConstantOp::create(builder, op.getLoc(), small,
-                                                  DenseElementsAttr::get(small, *getSplat(operand))));
+      auto small = RankedTensorType::get(
+          *shape, getTensorType(operand).getElementType());
+      mapping.map(operand,
+                  nn::ConstantOp::create(
+                      builder, op.getLoc(), small,
+                      DenseElementsAttr::get(small, *getSplat(operand))));
     }
     Operation *inner = builder.clone(op, mapping);
-    inner->getResult(0).setType(RankedTensorType::get(*shape, type.getElementType()));
-    Value outer = nn::BroadcastOp::create(builder, op.getLoc(), type, inner->getResult(0));
+    inner->getResult(0).setType(
+        RankedTensorType::get(*shape, type.getElementType()));
+    Value outer = nn::BroadcastOp::create(builder, op.getLoc(), type,
+                                          inner->getResult(0));
     op.getResult(0).replaceAllUsesWith(outer);
     op.erase();
   }
@@ -183,17 +215,21 @@ static void sinkBroadcasts(func::FuncOp function) {
 /// A product in f32 that is only rounded to its operands' type is a product in
 /// that type: the same single rounding.
 static void foldRoundings(func::FuncOp function) {
-  SmallVector<nn::MatmulOp> products(function.getBody().front().getOps<nn::MatmulOp>());
+  SmallVector<nn::MatmulOp> products(
+      function.getBody().front().getOps<nn::MatmulOp>());
   for (nn::MatmulOp op : products) {
-    if (!op->hasOneUse() || !getTensorType(op.getResult()).getElementType().isF32())
+    if (!op->hasOneUse() ||
+        !getTensorType(op.getResult()).getElementType().isF32())
       continue;
     auto cast = dyn_cast<nn::CastOp>(*op->user_begin());
     Type element = getTensorType(op.getLhs()).getElementType();
-    if (!cast || getTensorType(cast.getResult()).getElementType() != element || element.isF32())
+    if (!cast || getTensorType(cast.getResult()).getElementType() != element ||
+        element.isF32())
       continue;
     OpBuilder builder(op);
-    auto narrow = nn::MatmulOp::create(builder, op.getLoc(), cast.getResult().getType(), op.getLhs(), op.getRhs(),
-                                       op.getTransposeLhs(), op.getTransposeRhs());
+    auto narrow = nn::MatmulOp::create(
+        builder, op.getLoc(), cast.getResult().getType(), op.getLhs(),
+        op.getRhs(), op.getTransposeLhs(), op.getTransposeRhs());
     cast.replaceAllUsesWith(narrow.getResult());
     cast.erase();
     op.erase();
@@ -204,7 +240,8 @@ static void foldRoundings(func::FuncOp function) {
 /// memory as it is wanted, which lets gradients of transposed weights be added
 /// to in place.
 static void foldTransposes(func::FuncOp function) {
-  SmallVector<nn::MatmulOp> products(function.getBody().front().getOps<nn::MatmulOp>());
+  SmallVector<nn::MatmulOp> products(
+      function.getBody().front().getOps<nn::MatmulOp>());
   for (nn::MatmulOp op : products) {
     int64_t rank = getTensorType(op.getLhs()).getRank();
     if (!op->hasOneUse() || getTensorType(op.getRhs()).getRank() != rank)
@@ -217,8 +254,9 @@ static void foldTransposes(func::FuncOp function) {
     if (transpose.getPermutation() != ArrayRef<int64_t>(swapped))
       continue;
     OpBuilder builder(op);
-    auto product = nn::MatmulOp::create(builder, op.getLoc(), transpose.getResult().getType(), op.getRhs(),
-                                        op.getLhs(), !op.getTransposeRhs(), !op.getTransposeLhs());
+    auto product = nn::MatmulOp::create(
+        builder, op.getLoc(), transpose.getResult().getType(), op.getRhs(),
+        op.getLhs(), !op.getTransposeRhs(), !op.getTransposeLhs());
     transpose.replaceAllUsesWith(product.getResult());
     transpose.erase();
     op.erase();
@@ -227,15 +265,18 @@ static void foldTransposes(func::FuncOp function) {
 
 /// Sums are f32; a narrower result is rounded afterwards.
 static void widenScatters(func::FuncOp function) {
-  SmallVector<nn::ScatterAddOp> scatters(function.getBody().front().getOps<nn::ScatterAddOp>());
+  SmallVector<nn::ScatterAddOp> scatters(
+      function.getBody().front().getOps<nn::ScatterAddOp>());
   for (nn::ScatterAddOp op : scatters) {
     RankedTensorType type = getTensorType(op.getResult());
     if (!type.getElementType().isBF16() && !type.getElementType().isF16())
       continue;
     OpBuilder builder(op);
-    auto wide = nn::ScatterAddOp::create(builder, op.getLoc(), type.clone(builder.getF32Type()), op.getUpdates(),
-                                         op.getIndices(), op.getAxis());
-    op.replaceAllUsesWith(nn::CastOp::create(builder, op.getLoc(), type, wide).getResult());
+    auto wide = nn::ScatterAddOp::create(
+        builder, op.getLoc(), type.clone(builder.getF32Type()), op.getUpdates(),
+        op.getIndices(), op.getAxis());
+    op.replaceAllUsesWith(
+        nn::CastOp::create(builder, op.getLoc(), type, wide).getResult());
     op.erase();
   }
 }

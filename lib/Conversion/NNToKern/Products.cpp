@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::lowering;
 
-void lowering::setOperand(int64_t rows, int64_t columns, int64_t rowStride, int64_t columnStride, bool &transpose,
-                          int64_t &ld) {
+void lowering::setOperand(int64_t rows, int64_t columns, int64_t rowStride,
+                          int64_t columnStride, bool &transpose, int64_t &ld) {
   if (columnStride == 1) {
     ld = std::max(rowStride, columns);
     return;
@@ -24,7 +24,8 @@ void lowering::setOperand(int64_t rows, int64_t columns, int64_t rowStride, int6
   ld = std::max(columnStride, rows);
 }
 
-void lowering::createGemms(OpBuilder &builder, Location loc, const GemmShape &shape, Value a, Value b, Value c,
+void lowering::createGemms(OpBuilder &builder, Location loc,
+                           const GemmShape &shape, Value a, Value b, Value c,
                            ArrayRef<GemmOffsets> products) {
   // As kern.gemm's verifier has it.
   auto isApart = [&](int64_t stride, int64_t batch) {
@@ -47,9 +48,11 @@ void lowering::createGemms(OpBuilder &builder, Location loc, const GemmShape &sh
     }
     if (batch == 1)
       stride = {};
-    kern::GemmOp::create(builder, loc, a, b, c, shape.m, shape.n, shape.k, batch, shape.transposeA, shape.transposeB,
-                         shape.lda, shape.ldb, shape.ldc, stride.a, stride.b, stride.c, first.a, first.b, first.c,
-                         APFloat(shape.alpha), shape.accumulate);
+    kern::GemmOp::create(builder, loc, a, b, c, shape.m, shape.n, shape.k,
+                         batch, shape.transposeA, shape.transposeB, shape.lda,
+                         shape.ldb, shape.ldc, stride.a, stride.b, stride.c,
+                         first.a, first.b, first.c, APFloat(shape.alpha),
+                         shape.accumulate);
     products = products.drop_front(batch);
   }
 }
@@ -57,7 +60,8 @@ void lowering::createGemms(OpBuilder &builder, Location loc, const GemmShape &sh
 /// Where the matrix of each batch index begins.
 static SmallVector<int64_t> getOffsets(const MatrixView &view) {
   SmallVector<int64_t> offsets{view.offset};
-  for (auto [extent, stride] : llvm::zip_equal(view.batchExtents, view.batchStrides)) {
+  for (auto [extent, stride] :
+       llvm::zip_equal(view.batchExtents, view.batchStrides)) {
     SmallVector<int64_t> next;
     for (int64_t offset : offsets)
       for (int64_t index = 0; index < extent; ++index)
@@ -68,13 +72,17 @@ static SmallVector<int64_t> getOffsets(const MatrixView &view) {
 }
 
 void Emitter::emitMatmul(nn::MatmulOp op) {
-  auto lhsType = cast<RankedTensorType>(op.getLhs().getType()), rhsType = cast<RankedTensorType>(op.getRhs().getType());
+  auto lhsType = cast<RankedTensorType>(op.getLhs().getType()),
+       rhsType = cast<RankedTensorType>(op.getRhs().getType());
   bool isShared = rhsType.getRank() < lhsType.getRank();
-  MatrixView a = getMatrixView(op.getLhs(), isShared), b = getMatrixView(op.getRhs(), /*leadingRows=*/false);
-  int64_t aRows = lhsType.getDimSize(lhsType.getRank() - 2), aColumns = lhsType.getShape().back();
+  MatrixView a = getMatrixView(op.getLhs(), isShared),
+             b = getMatrixView(op.getRhs(), /*leadingRows=*/false);
+  int64_t aRows = lhsType.getDimSize(lhsType.getRank() - 2),
+          aColumns = lhsType.getShape().back();
   if (isShared)
     aRows = lhsType.getNumElements() / aColumns;
-  int64_t bRows = rhsType.getDimSize(rhsType.getRank() - 2), bColumns = rhsType.getShape().back();
+  int64_t bRows = rhsType.getDimSize(rhsType.getRank() - 2),
+          bColumns = rhsType.getShape().back();
 
   GemmShape shape;
   shape.m = op.getTransposeLhs() ? aColumns : aRows;
@@ -82,15 +90,20 @@ void Emitter::emitMatmul(nn::MatmulOp op) {
   shape.n = op.getTransposeRhs() ? bRows : bColumns;
   shape.transposeA = op.getTransposeLhs();
   shape.transposeB = op.getTransposeRhs();
-  setOperand(aRows, aColumns, a.rowStride, a.columnStride, shape.transposeA, shape.lda);
-  setOperand(bRows, bColumns, b.rowStride, b.columnStride, shape.transposeB, shape.ldb);
+  setOperand(aRows, aColumns, a.rowStride, a.columnStride, shape.transposeA,
+             shape.lda);
+  setOperand(bRows, bColumns, b.rowStride, b.columnStride, shape.transposeB,
+             shape.ldb);
   shape.ldc = shape.n;
   shape.accumulate = plan.isAccumulated(op.getResult());
 
   SmallVector<int64_t> aOffsets = getOffsets(a), bOffsets = getOffsets(b);
   SmallVector<GemmOffsets> products;
-  for (auto [index, offsets] : llvm::enumerate(llvm::zip_equal(aOffsets, bOffsets)))
-    products.push_back({std::get<0>(offsets), std::get<1>(offsets), int64_t(index) * shape.m * shape.n});
+  for (auto [index, offsets] :
+       llvm::enumerate(llvm::zip_equal(aOffsets, bOffsets)))
+    products.push_back({std::get<0>(offsets), std::get<1>(offsets),
+                        int64_t(index) * shape.m * shape.n});
   Value aMemory = getMemory(a.base), bMemory = getMemory(b.base);
-  createGemms(builder, op.getLoc(), shape, aMemory, bMemory, getMemory(op.getResult()), products);
+  createGemms(builder, op.getLoc(), shape, aMemory, bMemory,
+              getMemory(op.getResult()), products);
 }

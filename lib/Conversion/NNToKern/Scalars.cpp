@@ -26,23 +26,37 @@ class ScalarLowering {
 public:
   ScalarLowering(OpBuilder &builder, Operation *op, ArrayRef<Value> operands)
       : b(builder), op(op), loc(op->getLoc()), operands(operands),
-        element(cast<RankedTensorType>(op->getResult(0).getType()).getElementType()) {}
+        element(cast<RankedTensorType>(op->getResult(0).getType())
+                    .getElementType()) {}
   Value lower();
 
 private:
   Value widen(Value value) {
     Type type = value.getType();
-    return type.isBF16() || type.isF16() ? Value(arith::ExtFOp::create(b, loc, b.getF32Type(), value)) : value;
+    return type.isBF16() || type.isF16()
+               ? Value(arith::ExtFOp::create(b, loc, b.getF32Type(), value))
+               : value;
   }
   Value round(Value value) {
-    return value.getType() == element ? value : Value(arith::TruncFOp::create(b, loc, element, value));
+    return value.getType() == element
+               ? value
+               : Value(arith::TruncFOp::create(b, loc, element, value));
   }
-  Value number(Type type, double value) { return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value)); }
-  Value zero(Type type) { return arith::ConstantOp::create(b, loc, cast<TypedAttr>(b.getZeroAttr(type))); }
+  Value number(Type type, double value) {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, value));
+  }
+  Value zero(Type type) {
+    return arith::ConstantOp::create(b, loc,
+                                     cast<TypedAttr>(b.getZeroAttr(type)));
+  }
   bool isFloat() { return isa<FloatType>(operands.front().getType()); }
 
-  template <typename OpTy> Value unary() { return round(OpTy::create(b, loc, widen(operands[0]))); }
-  template <typename FloatOp, typename IntOp> Value binary() {
+  template <typename OpTy>
+  Value unary() {
+    return round(OpTy::create(b, loc, widen(operands[0])));
+  }
+  template <typename FloatOp, typename IntOp>
+  Value binary() {
     if (!isFloat())
       return IntOp::create(b, loc, operands[0], operands[1]);
     Value x = widen(operands[0]), y = widen(operands[1]);
@@ -63,16 +77,21 @@ private:
 Value ScalarLowering::lowerCompare(nn::CompareOp compare) {
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
-  static constexpr F floats[] = {F::OEQ, F::UNE, F::OLT, F::OLE, F::OGT, F::OGE};
-  static constexpr I integers[] = {I::eq, I::ne, I::slt, I::sle, I::sgt, I::sge};
-  static constexpr I booleans[] = {I::eq, I::ne, I::ult, I::ule, I::ugt, I::uge};
+  static constexpr F floats[] = {F::OEQ, F::UNE, F::OLT,
+                                 F::OLE, F::OGT, F::OGE};
+  static constexpr I integers[] = {I::eq,  I::ne,  I::slt,
+                                   I::sle, I::sgt, I::sge};
+  static constexpr I booleans[] = {I::eq,  I::ne,  I::ult,
+                                   I::ule, I::ugt, I::uge};
   auto predicate = unsigned(compare.getPredicate());
   if (isFloat()) {
     Value x = widen(operands[0]), y = widen(operands[1]);
     return arith::CmpFOp::create(b, loc, floats[predicate], x, y);
   }
   bool isBool = operands[0].getType().isInteger(1);
-  return arith::CmpIOp::create(b, loc, isBool ? booleans[predicate] : integers[predicate], operands[0], operands[1]);
+  return arith::CmpIOp::create(
+      b, loc, isBool ? booleans[predicate] : integers[predicate], operands[0],
+      operands[1]);
 }
 
 Value ScalarLowering::lowerCast() {
@@ -82,15 +101,18 @@ Value ScalarLowering::lowerCast() {
     return value;
   if (element.isInteger(1)) {
     if (!isFloat())
-      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value, zero(from));
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value,
+                                   zero(from));
     Value wide = widen(value);
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, wide, zero(wide.getType()));
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, wide,
+                                 zero(wide.getType()));
   }
   if (isa<FloatType>(from)) {
     Value wide = widen(value);
     if (isa<IntegerType>(element))
       return arith::FPToSIOp::create(b, loc, element, wide);
-    if (element.getIntOrFloatBitWidth() > wide.getType().getIntOrFloatBitWidth())
+    if (element.getIntOrFloatBitWidth() >
+        wide.getType().getIntOrFloatBitWidth())
       return arith::ExtFOp::create(b, loc, element, wide);
     return round(wide);
   }
@@ -156,7 +178,8 @@ Value ScalarLowering::lower() {
         return arith::SubIOp::create(b, loc, none, operands[0]);
       })
       .Case<nn::AbsOp>([&](auto) -> Value {
-        return isFloat() ? unary<math::AbsFOp>() : Value(math::AbsIOp::create(b, loc, operands[0]));
+        return isFloat() ? unary<math::AbsFOp>()
+                         : Value(math::AbsIOp::create(b, loc, operands[0]));
       })
       .Case<nn::ExpOp>([&](auto) { return unary<math::ExpOp>(); })
       .Case<nn::LogOp>([&](auto) { return unary<math::LogOp>(); })
@@ -191,23 +214,37 @@ Value ScalarLowering::lower() {
         Value x = widen(operands[0]);
         return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
       })
-      .Case<nn::AddOp>([&](auto) { return binary<arith::AddFOp, arith::AddIOp>(); })
-      .Case<nn::SubOp>([&](auto) { return binary<arith::SubFOp, arith::SubIOp>(); })
-      .Case<nn::MulOp>([&](auto) { return binary<arith::MulFOp, arith::MulIOp>(); })
-      .Case<nn::DivOp>([&](auto) { return binary<arith::DivFOp, arith::DivSIOp>(); })
-      .Case<nn::MaximumOp>([&](auto) { return binary<arith::MaximumFOp, arith::MaxSIOp>(); })
-      .Case<nn::MinimumOp>([&](auto) { return binary<arith::MinimumFOp, arith::MinSIOp>(); })
+      .Case<nn::AddOp>(
+          [&](auto) { return binary<arith::AddFOp, arith::AddIOp>(); })
+      .Case<nn::SubOp>(
+          [&](auto) { return binary<arith::SubFOp, arith::SubIOp>(); })
+      .Case<nn::MulOp>(
+          [&](auto) { return binary<arith::MulFOp, arith::MulIOp>(); })
+      .Case<nn::DivOp>(
+          [&](auto) { return binary<arith::DivFOp, arith::DivSIOp>(); })
+      .Case<nn::MaximumOp>(
+          [&](auto) { return binary<arith::MaximumFOp, arith::MaxSIOp>(); })
+      .Case<nn::MinimumOp>(
+          [&](auto) { return binary<arith::MinimumFOp, arith::MinSIOp>(); })
       .Case<nn::PowOp>([&](nn::PowOp pow) { return lowerPow(pow); })
-      .Case<nn::AndOp>([&](auto) { return arith::AndIOp::create(b, loc, operands[0], operands[1]); })
-      .Case<nn::OrOp>([&](auto) { return arith::OrIOp::create(b, loc, operands[0], operands[1]); })
-      .Case<nn::CompareOp>([&](nn::CompareOp compare) { return lowerCompare(compare); })
-      .Case<nn::SelectOp>(
-          [&](auto) { return arith::SelectOp::create(b, loc, operands[0], operands[1], operands[2]); })
+      .Case<nn::AndOp>([&](auto) {
+        return arith::AndIOp::create(b, loc, operands[0], operands[1]);
+      })
+      .Case<nn::OrOp>([&](auto) {
+        return arith::OrIOp::create(b, loc, operands[0], operands[1]);
+      })
+      .Case<nn::CompareOp>(
+          [&](nn::CompareOp compare) { return lowerCompare(compare); })
+      .Case<nn::SelectOp>([&](auto) {
+        return arith::SelectOp::create(b, loc, operands[0], operands[1],
+                                       operands[2]);
+      })
       .Case<nn::CastOp>([&](auto) { return lowerCast(); })
       .Default([](Operation *) { return Value(); });
 }
 
-Value lowering::lowerScalar(OpBuilder &builder, Operation *op, ArrayRef<Value> operands) {
+Value lowering::lowerScalar(OpBuilder &builder, Operation *op,
+                            ArrayRef<Value> operands) {
   return ScalarLowering(builder, op, operands).lower();
 }
 
@@ -225,8 +262,8 @@ bool lowering::isFusible(Operation *op) {
   if (isa<nn::ConstantOp>(op))
     return getSplat(op->getResult(0)).has_value();
   return isa<nn::NNDialect>(op->getDialect()) &&
-         !isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp, nn::GatherOp, nn::GatherNDOp, nn::ScatterAddOp,
-              nn::CumsumOp, nn::ReadOp>(op);
+         !isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp, nn::GatherOp,
+              nn::GatherNDOp, nn::ScatterAddOp, nn::CumsumOp, nn::ReadOp>(op);
 }
 
 Value lowering::stripReshapes(Value value) {

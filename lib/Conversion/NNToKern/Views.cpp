@@ -15,7 +15,9 @@ using namespace mlir;
 using namespace rondo;
 using namespace rondo::lowering;
 
-static ArrayRef<int64_t> getShape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
 
 namespace {
 /// Follows movements from a value to what they move.
@@ -42,7 +44,8 @@ public:
 
   Value value;
   SmallVector<int64_t> domain;
-  SmallVector<int64_t> origin; ///< The axis of `value` that each axis is part of.
+  SmallVector<int64_t>
+      origin; ///< The axis of `value` that each axis is part of.
   std::optional<Split> split;
   Value base;
   Linear flat;
@@ -72,7 +75,8 @@ bool ViewFinder::attempt() {
     std::optional<Movement> movement = getMovement(op);
     if (!movement)
       break;
-    std::optional<SmallVector<Linear>> index = delinearize(flat, movement->shape, bounds, split);
+    std::optional<SmallVector<Linear>> index =
+        delinearize(flat, movement->shape, bounds, split);
     if (!index)
       return false;
     isSliced |= isa<nn::SliceOp>(op);
@@ -84,7 +88,8 @@ bool ViewFinder::attempt() {
 
 /// The one stride of axes [begin, end) taken together; 0 if they have one
 /// element.
-static std::optional<int64_t> joinAxes(const ViewFinder &finder, size_t begin, size_t end) {
+static std::optional<int64_t> joinAxes(const ViewFinder &finder, size_t begin,
+                                       size_t end) {
   std::optional<int64_t> stride;
   int64_t span = 1;
   for (size_t axis = end; axis-- > begin;) {
@@ -125,11 +130,13 @@ MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
     return whole;
   size_t rank = getShape(value).size();
   auto getBegin = [&](size_t axis) -> size_t {
-    return llvm::lower_bound(finder.origin, int64_t(axis)) - finder.origin.begin();
+    return llvm::lower_bound(finder.origin, int64_t(axis)) -
+           finder.origin.begin();
   };
   size_t firstRow = leadingRows ? 0 : getBegin(rank - 2);
   std::optional<int64_t> row = joinAxes(finder, firstRow, getBegin(rank - 1));
-  std::optional<int64_t> column = joinAxes(finder, getBegin(rank - 1), finder.domain.size());
+  std::optional<int64_t> column =
+      joinAxes(finder, getBegin(rank - 1), finder.domain.size());
   if (!row || !column)
     return whole;
   int64_t columns = getShape(value)[rank - 1], rows = 1;
@@ -157,24 +164,28 @@ MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
 HeadView lowering::getHeadView(Value value) {
   ArrayRef<int64_t> shape = getShape(value);
   SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
-  HeadView whole{stripReshapes(value), 0, strides[0], strides[1], strides[2], 1};
+  HeadView whole{stripReshapes(value), 0,          strides[0],
+                 strides[1],           strides[2], 1};
   MatrixView matrix = getMatrixView(value, /*leadingRows=*/false);
   auto getOffset = [&](int64_t index) {
     int64_t offset = 0;
-    for (auto [extent, stride] : llvm::reverse(llvm::zip_equal(matrix.batchExtents, matrix.batchStrides))) {
+    for (auto [extent, stride] : llvm::reverse(
+             llvm::zip_equal(matrix.batchExtents, matrix.batchStrides))) {
       offset += index % extent * stride;
       index /= extent;
     }
     return offset;
   };
-  HeadView view{matrix.base, matrix.offset, 0, 0, matrix.rowStride, matrix.columnStride};
+  HeadView view{matrix.base, matrix.offset,    0,
+                0,           matrix.rowStride, matrix.columnStride};
   if (shape[0] > 1)
     view.batchStride = getOffset(shape[1]);
   if (shape[1] > 1)
     view.headStride = getOffset(1);
   for (int64_t batch = 0; batch < shape[0]; ++batch)
     for (int64_t head = 0; head < shape[1]; ++head)
-      if (getOffset(batch * shape[1] + head) != batch * view.batchStride + head * view.headStride)
+      if (getOffset(batch * shape[1] + head) !=
+          batch * view.batchStride + head * view.headStride)
         return whole;
   return view;
 }
@@ -182,9 +193,11 @@ HeadView lowering::getHeadView(Value value) {
 SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   SmallVector<Value> operands;
   if (auto matmul = dyn_cast<nn::MatmulOp>(op)) {
-    bool isShared = getShape(matmul.getRhs()).size() < getShape(matmul.getLhs()).size();
+    bool isShared =
+        getShape(matmul.getRhs()).size() < getShape(matmul.getLhs()).size();
     operands.push_back(getMatrixView(matmul.getLhs(), isShared).base);
-    operands.push_back(getMatrixView(matmul.getRhs(), /*leadingRows=*/false).base);
+    operands.push_back(
+        getMatrixView(matmul.getRhs(), /*leadingRows=*/false).base);
     return operands;
   }
   for (Value operand : op->getOperands())

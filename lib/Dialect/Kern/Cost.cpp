@@ -18,9 +18,13 @@ using namespace rondo::kern;
 static double getScalarCost(FusedOp op) {
   double cost = 0;
   for (Operation &inner : op.getBlock().without_terminator()) {
-    if (isa<arith::ConstantOp, arith::ExtFOp, IndexOp>(inner) || isUniform(op, inner.getResult(0)))
+    if (isa<arith::ConstantOp, arith::ExtFOp, IndexOp>(inner) ||
+        isUniform(op, inner.getResult(0)))
       continue;
-    cost += isa<math::MathDialect>(inner.getDialect()) && !isa<math::AbsFOp, math::FmaOp>(inner) ? 20 : 1;
+    cost += isa<math::MathDialect>(inner.getDialect()) &&
+                    !isa<math::AbsFOp, math::FmaOp>(inner)
+                ? 20
+                : 1;
   }
   for (Operation &inner : op.getBlock())
     cost += isa<ReduceOp>(inner);
@@ -35,7 +39,8 @@ static double getAccessBytes(FusedOp op, Value memref, AccessAttr access) {
     if (access.getStrides()[axis] != 0)
       elements *= axis == 0 ? op.getCalls()[1] - op.getCalls()[0] : extent;
   auto type = cast<MemRefType>(memref.getType());
-  return std::min(elements, double(type.getNumElements())) * getElementBytes(type.getElementType());
+  return std::min(elements, double(type.getNumElements())) *
+         getElementBytes(type.getElementType());
 }
 
 static OpCost getFusedCost(FusedOp op, const KernTarget &target) {
@@ -44,19 +49,26 @@ static OpCost getFusedCost(FusedOp op, const KernTarget &target) {
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
     cost.bytes += getAccessBytes(op, input, op.getInputAccessAt(index));
   for (auto [index, output] : llvm::enumerate(op.getOutputs()))
-    cost.bytes += getAccessBytes(op, output, op.getOutputAccessAt(index)) * (op.getAccumulate()[index] ? 2 : 1);
-  cost.timeNs = std::max(cost.flops / target.scalarPerNs, cost.bytes / target.bytesPerNs);
+    cost.bytes += getAccessBytes(op, output, op.getOutputAccessAt(index)) *
+                  (op.getAccumulate()[index] ? 2 : 1);
+  cost.timeNs =
+      std::max(cost.flops / target.scalarPerNs, cost.bytes / target.bytesPerNs);
   return cost;
 }
 
 static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
   double m = op.getM(), n = op.getN(), k = op.getK(), batch = op.getBatch();
-  auto bytes = [](Value memref) { return double(getElementBytes(cast<MemRefType>(memref.getType()).getElementType())); };
+  auto bytes = [](Value memref) {
+    return double(
+        getElementBytes(cast<MemRefType>(memref.getType()).getElementType()));
+  };
   OpCost cost;
   cost.flops = 2 * m * n * k * batch;
-  cost.bytes = batch * (m * k * bytes(op.getA()) + k * n * bytes(op.getB()) +
-                        m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
-  cost.timeNs = std::max(cost.flops / target.flopsPerNs, cost.bytes / target.bytesPerNs);
+  cost.bytes =
+      batch * (m * k * bytes(op.getA()) + k * n * bytes(op.getB()) +
+               m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
+  cost.timeNs =
+      std::max(cost.flops / target.flopsPerNs, cost.bytes / target.bytesPerNs);
   return cost;
 }
 
@@ -71,10 +83,12 @@ OpCost kern::getCost(Operation *op, const KernTarget &target) {
   } else {
     if (auto scatter = dyn_cast<ScatterAddOp>(op)) {
       // Reads and writes as many elements of the target as there are updates.
-      cost.flops = double(scatter.getOuter()) * scatter.getCount() * scatter.getInner();
+      cost.flops =
+          double(scatter.getOuter()) * scatter.getCount() * scatter.getInner();
       cost.bytes = getBytes(scatter.getUpdates()) + 8 * cost.flops;
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
-      cost.bytes = 2.0 * getBytes(gather.getTarget()) + getBytes(gather.getIndices());
+      cost.bytes =
+          2.0 * getBytes(gather.getTarget()) + getBytes(gather.getIndices());
     } else {
       for (Value operand : op->getOperands())
         cost.bytes += getBytes(operand);

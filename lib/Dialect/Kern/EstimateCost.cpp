@@ -23,7 +23,8 @@ static APFloat keepSixDigits(double value) {
   if (value == 0)
     return APFloat(0.0);
   double unit = std::pow(10.0, std::floor(std::log10(value)) - 5);
-  return APFloat(unit < 1 ? std::round(value * std::round(1 / unit)) / std::round(1 / unit)
+  return APFloat(unit < 1 ? std::round(value * std::round(1 / unit)) /
+                                std::round(1 / unit)
                           : std::round(value / unit) * unit);
 }
 

@@ -52,33 +52,38 @@ bool kern::isUniform(FusedOp op, Value value) {
     return true;
   if (auto index = dyn_cast<IndexOp>(producer))
     return index.getExpression().getStrides()[last] == 0;
-  return llvm::all_of(producer->getOperands(), [&](Value operand) { return isUniform(op, operand); });
+  return llvm::all_of(producer->getOperands(),
+                      [&](Value operand) { return isUniform(op, operand); });
 }
 
 LogicalResult IndexOp::verify() {
   auto fused = (*this)->getParentOfType<FusedOp>();
   if (getExpression().getStrides().size() != fused.getDomain().size())
-    return emitOpError("has ") << getExpression().getStrides().size() << " strides in a domain of rank "
-                               << fused.getDomain().size();
+    return emitOpError("has ")
+           << getExpression().getStrides().size()
+           << " strides in a domain of rank " << fused.getDomain().size();
   if (!getExpression().getGuards().empty())
     return emitOpError("has guards");
   return success();
 }
 
-static LogicalResult verifyAccess(FusedOp op, StringRef name, unsigned index, Value memref, AccessAttr access) {
+static LogicalResult verifyAccess(FusedOp op, StringRef name, unsigned index,
+                                  Value memref, AccessAttr access) {
   auto type = cast<MemRefType>(memref.getType());
   if (access.getStrides().size() != op.getDomain().size())
-    return op.emitOpError() << name << ' ' << index << " has " << access.getStrides().size()
-                            << " strides in a domain of rank " << op.getDomain().size();
+    return op.emitOpError()
+           << name << ' ' << index << " has " << access.getStrides().size()
+           << " strides in a domain of rank " << op.getDomain().size();
   ElementRange range = getRange(access, op.getDomain());
   if (range.begin < 0 || range.end > type.getNumElements())
-    return op.emitOpError() << name << ' ' << index << " touches elements [" << range.begin << ", " << range.end
-                            << ") of " << type.getNumElements();
+    return op.emitOpError()
+           << name << ' ' << index << " touches elements [" << range.begin
+           << ", " << range.end << ") of " << type.getNumElements();
   return success();
 }
 
-/// Each point of a call must write an element of its own: sorted by stride, each
-/// axis steps over all that the smaller ones span.
+/// Each point of a call must write an element of its own: sorted by stride,
+/// each axis steps over all that the smaller ones span.
 static LogicalResult verifyInjective(FusedOp op, unsigned index, bool perRow) {
   AccessAttr access = op.getOutputAccessAt(index);
   SmallVector<std::pair<int64_t, int64_t>> axes;
@@ -91,7 +96,8 @@ static LogicalResult verifyInjective(FusedOp op, unsigned index, bool perRow) {
   int64_t span = 1;
   for (auto [stride, extent] : axes) {
     if (stride < span)
-      return op.emitOpError() << "output " << index << " has one element for several points";
+      return op.emitOpError()
+             << "output " << index << " has one element for several points";
     span = stride * (extent - 1) + span;
   }
   return success();
@@ -102,13 +108,18 @@ static LogicalResult verifyOutput(FusedOp op, unsigned index) {
   if (!access.getGuards().empty())
     return op.emitOpError() << "output " << index << " has guards";
   // On the last axis alone may a stride be 0: one element a row.
-  bool perRow = op.getKind() != FusedKind::Elementwise && access.getStrides().back() == 0;
+  bool perRow =
+      op.getKind() != FusedKind::Elementwise && access.getStrides().back() == 0;
   if (op.getKind() == FusedKind::Column && !perRow)
-    return op.emitOpError() << "output " << index << " of a column kernel depends on the reduced axis";
+    return op.emitOpError()
+           << "output " << index
+           << " of a column kernel depends on the reduced axis";
   if (op.getAccumulate()[index]) {
-    Type element = cast<MemRefType>(op.getOutputs()[index].getType()).getElementType();
+    Type element =
+        cast<MemRefType>(op.getOutputs()[index].getType()).getElementType();
     if (!element.isF32())
-      return op.emitOpError() << "output " << index << " accumulates in " << element << ", not f32";
+      return op.emitOpError() << "output " << index << " accumulates in "
+                              << element << ", not f32";
   }
   return verifyInjective(op, index, perRow);
 }
@@ -119,37 +130,46 @@ LogicalResult FusedOp::verify() {
   for (int64_t extent : getDomain())
     if (extent < 1)
       return emitOpError("has an axis of extent ") << extent;
-  if (getCalls().size() != 2 || getCalls()[0] < 0 || getCalls()[0] >= getCalls()[1] || getCalls()[1] > getDomain()[0])
+  if (getCalls().size() != 2 || getCalls()[0] < 0 ||
+      getCalls()[0] >= getCalls()[1] || getCalls()[1] > getDomain()[0])
     return emitOpError("calls are not a range within the first axis");
   if (getKind() != FusedKind::Elementwise && getDomain().size() < 2)
     return emitOpError("reduces the last axis and needs another one before it");
-  if (getInputs().size() != getInputAccess().size() || getOutputs().size() != getOutputAccess().size() ||
+  if (getInputs().size() != getInputAccess().size() ||
+      getOutputs().size() != getOutputAccess().size() ||
       getOutputs().size() != getAccumulate().size())
-    return emitOpError("has ") << getInputs().size() << " inputs, " << getInputAccess().size()
-                               << " accesses to them, " << getOutputs().size() << " outputs, "
-                               << getOutputAccess().size() << " accesses and " << getAccumulate().size()
-                               << " accumulate flags";
+    return emitOpError("has ")
+           << getInputs().size() << " inputs, " << getInputAccess().size()
+           << " accesses to them, " << getOutputs().size() << " outputs, "
+           << getOutputAccess().size() << " accesses and "
+           << getAccumulate().size() << " accumulate flags";
   if (getOutputs().empty())
     return emitOpError("has no output");
   for (unsigned i = 0; i < getInputs().size(); ++i)
-    if (failed(verifyAccess(*this, "input", i, getInputs()[i], getInputAccessAt(i))))
+    if (failed(verifyAccess(*this, "input", i, getInputs()[i],
+                            getInputAccessAt(i))))
       return failure();
   for (unsigned i = 0; i < getOutputs().size(); ++i) {
-    if (failed(verifyAccess(*this, "output", i, getOutputs()[i], getOutputAccessAt(i))) ||
+    if (failed(verifyAccess(*this, "output", i, getOutputs()[i],
+                            getOutputAccessAt(i))) ||
         failed(verifyOutput(*this, i)))
       return failure();
     for (unsigned j = 0; j < getInputs().size(); ++j)
-      if (getInputs()[j] == getOutputs()[i] && getInputAccessAt(j) != getOutputAccessAt(i))
-        return emitOpError("output ") << i << " is the memory of input " << j << " with another access";
+      if (getInputs()[j] == getOutputs()[i] &&
+          getInputAccessAt(j) != getOutputAccessAt(i))
+        return emitOpError("output ") << i << " is the memory of input " << j
+                                      << " with another access";
     for (unsigned j = 0; j < i; ++j)
       if (getOutputs()[j] == getOutputs()[i])
-        return emitOpError("outputs ") << j << " and " << i << " are the same memory";
+        return emitOpError("outputs ")
+               << j << " and " << i << " are the same memory";
   }
   return success();
 }
 
 static bool isScalarOp(Operation &op) {
-  if (op.getNumRegions() || op.getNumResults() != 1 || !op.getResult(0).getType().isIntOrFloat())
+  if (op.getNumRegions() || op.getNumResults() != 1 ||
+      !op.getResult(0).getType().isIntOrFloat())
     return false;
   return isa<arith::ArithDialect, math::MathDialect>(op.getDialect());
 }
@@ -157,42 +177,57 @@ static bool isScalarOp(Operation &op) {
 LogicalResult FusedOp::verifyRegions() {
   Block &block = getBlock();
   if (block.getNumArguments() != getInputs().size())
-    return emitOpError("region has ") << block.getNumArguments() << " arguments for " << getInputs().size()
-                                      << " inputs";
-  for (auto [argument, input] : llvm::zip_equal(block.getArguments(), getInputs()))
-    if (argument.getType() != cast<MemRefType>(input.getType()).getElementType())
-      return emitOpError("argument ") << argument.getArgNumber() << " has type " << argument.getType() << ", not "
-                                      << cast<MemRefType>(input.getType()).getElementType();
+    return emitOpError("region has ")
+           << block.getNumArguments() << " arguments for " << getInputs().size()
+           << " inputs";
+  for (auto [argument, input] :
+       llvm::zip_equal(block.getArguments(), getInputs()))
+    if (argument.getType() !=
+        cast<MemRefType>(input.getType()).getElementType())
+      return emitOpError("argument ")
+             << argument.getArgNumber() << " has type " << argument.getType()
+             << ", not " << cast<MemRefType>(input.getType()).getElementType();
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield || yield.getValues().size() != getOutputs().size())
-    return emitOpError("region does not yield one value for each of ") << getOutputs().size() << " outputs";
+    return emitOpError("region does not yield one value for each of ")
+           << getOutputs().size() << " outputs";
 
   for (Operation &op : block.without_terminator()) {
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
       if (getKind() == FusedKind::Elementwise)
         return op.emitOpError("in an elementwise kernel");
-      if (isUniform(*this, reduce.getOperand()) && getKind() == FusedKind::Column &&
+      if (isUniform(*this, reduce.getOperand()) &&
+          getKind() == FusedKind::Column &&
           reduce.getOperand().getDefiningOp<ReduceOp>())
-        return op.emitOpError("reduces a reduction's result in a column kernel");
+        return op.emitOpError(
+            "reduces a reduction's result in a column kernel");
       continue;
     }
     if (!isa<IndexOp>(op) && !isScalarOp(op))
       return op.emitOpError("is not a scalar operation of arith or math");
     if (auto fast = dyn_cast<arith::ArithFastMathInterface>(op))
-      if (auto flags = fast.getFastMathFlagsAttr(); flags && flags.getValue() != arith::FastMathFlags::none)
-        return op.emitOpError("has fast-math flags; every rounding is written down");
+      if (auto flags = fast.getFastMathFlagsAttr();
+          flags && flags.getValue() != arith::FastMathFlags::none)
+        return op.emitOpError(
+            "has fast-math flags; every rounding is written down");
   }
   for (auto [index, value] : llvm::enumerate(yield.getValues())) {
-    Type element = cast<MemRefType>(getOutputs()[index].getType()).getElementType();
+    Type element =
+        cast<MemRefType>(getOutputs()[index].getType()).getElementType();
     if (value.getType() != element)
-      return emitOpError("yields ") << value.getType() << " for output " << index << " of " << element;
-    bool perRow = getKind() != FusedKind::Elementwise && getOutputAccessAt(index).getStrides().back() == 0;
+      return emitOpError("yields ")
+             << value.getType() << " for output " << index << " of " << element;
+    bool perRow = getKind() != FusedKind::Elementwise &&
+                  getOutputAccessAt(index).getStrides().back() == 0;
     if (perRow && !isUniform(*this, value))
-      return emitOpError("output ") << index << " has one element a row, but its value varies within the row";
+      return emitOpError("output ")
+             << index
+             << " has one element a row, but its value varies within the row";
     if (getKind() == FusedKind::Column && getAccumulate()[index]) {
       auto reduce = value.getDefiningOp<ReduceOp>();
       if (!reduce || reduce.getCombiner() != Combiner::Sum)
-        return emitOpError("output ") << index << " accumulates, but its value is not the sum itself";
+        return emitOpError("output ")
+               << index << " accumulates, but its value is not the sum itself";
     }
   }
   return success();

@@ -32,13 +32,17 @@ void KernDialect::initialize() {
       >();
 }
 
-LogicalResult AccessAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t offset,
-                                 ArrayRef<int64_t> strides, ArrayRef<int64_t> guards) {
+LogicalResult
+AccessAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   int64_t offset, ArrayRef<int64_t> strides,
+                   ArrayRef<int64_t> guards) {
   if (guards.size() % 3)
-    return emitError() << "guards are triples of an axis, a begin and an end, but there are " << guards.size()
-                       << " numbers";
+    return emitError() << "guards are triples of an axis, a begin and an end, "
+                          "but there are "
+                       << guards.size() << " numbers";
   for (size_t i = 0; i < guards.size(); i += 3)
     if (guards[i] < 0 || guards[i] >= int64_t(strides.size()))
-      return emitError() << "guard on axis " << guards[i] << " of a domain of rank " << strides.size();
+      return emitError() << "guard on axis " << guards[i]
+                         << " of a domain of rank " << strides.size();
   return success();
 }

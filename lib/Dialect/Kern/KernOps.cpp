@@ -16,7 +16,8 @@ using namespace rondo;
 using namespace rondo::kern;
 
 int64_t kern::getElementBytes(Type type) {
-  return type.isInteger(1) ? 1 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+  return type.isInteger(1) ? 1
+                           : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
 int64_t kern::getBytes(Value memref) {
@@ -27,8 +28,12 @@ int64_t kern::getBytes(Value memref) {
 Effects kern::getEffects(Operation *op) {
   Effects effects;
   TypeSwitch<Operation *>(op)
-      .Case<ZeroOp>([&](ZeroOp zero) { effects.writes.push_back(&zero.getTargetMutable()); })
-      .Case<ConstantOp>([&](ConstantOp constant) { effects.writes.push_back(&constant.getTargetMutable()); })
+      .Case<ZeroOp>([&](ZeroOp zero) {
+        effects.writes.push_back(&zero.getTargetMutable());
+      })
+      .Case<ConstantOp>([&](ConstantOp constant) {
+        effects.writes.push_back(&constant.getTargetMutable());
+      })
       .Case<CopyOp>([&](CopyOp copy) {
         effects.reads.push_back(&copy.getSourceMutable());
         effects.writes.push_back(&copy.getTargetMutable());
@@ -40,17 +45,21 @@ Effects kern::getEffects(Operation *op) {
         effects.writes.push_back(&gemm.getCMutable());
       })
       .Case<GatherOp>([&](GatherOp gather) {
-        effects.reads.append({&gather.getSourceMutable(), &gather.getIndicesMutable()});
+        effects.reads.append(
+            {&gather.getSourceMutable(), &gather.getIndicesMutable()});
         effects.writes.push_back(&gather.getTargetMutable());
       })
       .Case<ScatterAddOp>([&](ScatterAddOp scatter) {
-        effects.reads.append({&scatter.getUpdatesMutable(), &scatter.getIndicesMutable(), &scatter.getTargetMutable()});
+        effects.reads.append({&scatter.getUpdatesMutable(),
+                              &scatter.getIndicesMutable(),
+                              &scatter.getTargetMutable()});
         effects.writes.push_back(&scatter.getTargetMutable());
       })
       .Case<FusedOp>([&](FusedOp fused) {
         for (OpOperand &input : fused.getInputsMutable())
           effects.reads.push_back(&input);
-        for (auto [index, output] : llvm::enumerate(fused.getOutputsMutable())) {
+        for (auto [index, output] :
+             llvm::enumerate(fused.getOutputsMutable())) {
           if (fused.getAccumulate()[index])
             effects.reads.push_back(&output);
           effects.writes.push_back(&output);
@@ -63,7 +72,8 @@ Effects kern::getEffects(Operation *op) {
 // Functions and memory
 //===----------------------------------------------------------------------===//
 
-void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type, int64_t inputs) {
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                   FunctionType type, int64_t inputs) {
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.sym_name = builder.getStringAttr(name);
   properties.function_type = TypeAttr::get(type);
@@ -72,18 +82,21 @@ void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, Fu
 }
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments,
+                      ArrayRef<Type> results,
                       function_interface_impl::VariadicFlag, std::string &) {
     return builder.getFunctionType(arguments, results);
   };
-  return function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
-                                                  getFunctionTypeAttrName(result.name), buildType,
-                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 
 void FuncOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-                                           getArgAttrsAttrName(), getResAttrsAttrName());
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
 LogicalResult FuncOp::verify() {
@@ -92,12 +105,16 @@ LogicalResult FuncOp::verify() {
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     auto memref = dyn_cast<MemRefType>(type);
     if (!memref || !memref.hasStaticShape() || !memref.getLayout().isIdentity())
-      return emitOpError("argument ") << index << " is not contiguous memory of static shape: " << type;
+      return emitOpError("argument ")
+             << index << " is not contiguous memory of static shape: " << type;
   }
   if (getInputs() > getArgumentTypes().size())
-    return emitOpError("says that ") << getInputs() << " of " << getArgumentTypes().size() << " arguments are inputs";
+    return emitOpError("says that ")
+           << getInputs() << " of " << getArgumentTypes().size()
+           << " arguments are inputs";
   if (getScratch() < 0 || getScratch() % kAlignment)
-    return emitOpError("scratch of ") << getScratch() << " bytes is not a multiple of " << kAlignment;
+    return emitOpError("scratch of ")
+           << getScratch() << " bytes is not a multiple of " << kAlignment;
   if (getBody().getBlocks().size() != 1)
     return emitOpError("body has more than one block");
   if (getBody().front().empty() || !isa<ReturnOp>(getBody().front().back()))
@@ -113,24 +130,28 @@ LogicalResult ScratchOp::verify() {
   if (!offset)
     return success();
   if (*offset < 0 || *offset % kAlignment)
-    return emitOpError("offset ") << *offset << " is not a multiple of " << kAlignment;
+    return emitOpError("offset ")
+           << *offset << " is not a multiple of " << kAlignment;
   auto function = (*this)->getParentOfType<FuncOp>();
   if (*offset + getBytes(getResult()) > int64_t(function.getScratch()))
-    return emitOpError("ends at byte ") << *offset + getBytes(getResult()) << " of " << function.getScratch()
-                                        << " bytes of scratch";
+    return emitOpError("ends at byte ")
+           << *offset + getBytes(getResult()) << " of " << function.getScratch()
+           << " bytes of scratch";
   return success();
 }
 
 LogicalResult CopyOp::verify() {
   if (getBytes(getSource()) != getBytes(getTarget()))
-    return emitOpError("copies ") << getBytes(getSource()) << " bytes to " << getBytes(getTarget());
+    return emitOpError("copies ")
+           << getBytes(getSource()) << " bytes to " << getBytes(getTarget());
   return success();
 }
 
 LogicalResult ConstantOp::verify() {
   auto target = cast<MemRefType>(getTarget().getType());
   ShapedType type = getValue().getShapedType();
-  if (type.getElementType() != target.getElementType() || type.getNumElements() != target.getNumElements())
+  if (type.getElementType() != target.getElementType() ||
+      type.getNumElements() != target.getNumElements())
     return emitOpError("writes ") << type << " to " << target;
   return success();
 }
@@ -139,31 +160,43 @@ LogicalResult ConstantOp::verify() {
 // Products
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyMatrix(GemmOp op, StringRef name, Value memref, int64_t rows, int64_t columns, int64_t ld,
+static LogicalResult verifyMatrix(GemmOp op, StringRef name, Value memref,
+                                  int64_t rows, int64_t columns, int64_t ld,
                                   int64_t stride, int64_t offset) {
   auto type = cast<MemRefType>(memref.getType());
   Type element = type.getElementType();
   if (!element.isF32() && !element.isBF16() && !element.isF16())
-    return op.emitOpError() << name << " has element type " << element << ", not f32, bf16 or f16";
+    return op.emitOpError() << name << " has element type " << element
+                            << ", not f32, bf16 or f16";
   if (ld < std::max<int64_t>(columns, 1))
-    return op.emitOpError() << name << " has rows of " << columns << " elements but leading dimension " << ld;
+    return op.emitOpError() << name << " has rows of " << columns
+                            << " elements but leading dimension " << ld;
   if (stride < 0 || offset < 0)
     return op.emitOpError() << name << " has a negative stride or offset";
-  int64_t end = offset + (op.getBatch() - 1) * stride + (rows - 1) * ld + columns;
+  int64_t end =
+      offset + (op.getBatch() - 1) * stride + (rows - 1) * ld + columns;
   if (end > type.getNumElements())
-    return op.emitOpError() << name << " reaches element " << end - 1 << " of " << type.getNumElements();
+    return op.emitOpError() << name << " reaches element " << end - 1 << " of "
+                            << type.getNumElements();
   return success();
 }
 
 LogicalResult GemmOp::verify() {
   int64_t m = getM(), n = getN(), k = getK(), batch = getBatch();
   if (m < 1 || n < 1 || k < 1 || batch < 1)
-    return emitOpError("extents ") << m << " x " << n << " x " << k << ", batch " << batch << " are not all positive";
-  if (failed(getTransposeA() ? verifyMatrix(*this, "A", getA(), k, m, getLda(), getStrideA(), getOffsetA())
-                             : verifyMatrix(*this, "A", getA(), m, k, getLda(), getStrideA(), getOffsetA())) ||
-      failed(getTransposeB() ? verifyMatrix(*this, "B", getB(), n, k, getLdb(), getStrideB(), getOffsetB())
-                             : verifyMatrix(*this, "B", getB(), k, n, getLdb(), getStrideB(), getOffsetB())) ||
-      failed(verifyMatrix(*this, "C", getC(), m, n, getLdc(), getStrideC(), getOffsetC())))
+    return emitOpError("extents ")
+           << m << " x " << n << " x " << k << ", batch " << batch
+           << " are not all positive";
+  if (failed(getTransposeA() ? verifyMatrix(*this, "A", getA(), k, m, getLda(),
+                                            getStrideA(), getOffsetA())
+                             : verifyMatrix(*this, "A", getA(), m, k, getLda(),
+                                            getStrideA(), getOffsetA())) ||
+      failed(getTransposeB() ? verifyMatrix(*this, "B", getB(), n, k, getLdb(),
+                                            getStrideB(), getOffsetB())
+                             : verifyMatrix(*this, "B", getB(), k, n, getLdb(),
+                                            getStrideB(), getOffsetB())) ||
+      failed(verifyMatrix(*this, "C", getC(), m, n, getLdc(), getStrideC(),
+                          getOffsetC())))
     return failure();
   if (batch == 1)
     return success();
@@ -172,7 +205,8 @@ LogicalResult GemmOp::verify() {
   bool apart = stride >= (m - 1) * ld + n;
   bool interleaved = stride >= n && stride * (batch - 1) + n <= ld;
   if (!apart && !interleaved)
-    return emitOpError("matrices of C overlap: stride ") << stride << ", leading dimension " << ld;
+    return emitOpError("matrices of C overlap: stride ")
+           << stride << ", leading dimension " << ld;
   return success();
 }
 
@@ -180,10 +214,12 @@ LogicalResult GemmOp::verify() {
 // Indexing
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyElements(Operation *op, StringRef name, Value memref, int64_t expected) {
+static LogicalResult verifyElements(Operation *op, StringRef name, Value memref,
+                                    int64_t expected) {
   int64_t actual = cast<MemRefType>(memref.getType()).getNumElements();
   if (actual != expected)
-    return op->emitOpError() << name << " has " << actual << " elements, not " << expected;
+    return op->emitOpError()
+           << name << " has " << actual << " elements, not " << expected;
   return success();
 }
 
@@ -194,23 +230,30 @@ LogicalResult GatherOp::verify() {
   if (getExtents().empty())
     return emitOpError("picks along no axis");
   int64_t tuples = getCount() * (getBatched() ? getOuter() : 1);
-  if (failed(verifyElements(*this, "source", getSource(), getOuter() * table * getInner())) ||
-      failed(verifyElements(*this, "indices", getIndices(), tuples * getExtents().size())) ||
-      failed(verifyElements(*this, "target", getTarget(), getOuter() * getCount() * getInner())))
+  if (failed(verifyElements(*this, "source", getSource(),
+                            getOuter() * table * getInner())) ||
+      failed(verifyElements(*this, "indices", getIndices(),
+                            tuples * getExtents().size())) ||
+      failed(verifyElements(*this, "target", getTarget(),
+                            getOuter() * getCount() * getInner())))
     return failure();
-  if (getElementTypeOrSelf(getSource().getType()) != getElementTypeOrSelf(getTarget().getType()))
+  if (getElementTypeOrSelf(getSource().getType()) !=
+      getElementTypeOrSelf(getTarget().getType()))
     return emitOpError("source and target differ in element type");
   return success();
 }
 
 LogicalResult ScatterAddOp::verify() {
-  if (failed(verifyElements(*this, "updates", getUpdates(), getOuter() * getCount() * getInner())) ||
+  if (failed(verifyElements(*this, "updates", getUpdates(),
+                            getOuter() * getCount() * getInner())) ||
       failed(verifyElements(*this, "indices", getIndices(), getCount())) ||
-      failed(verifyElements(*this, "target", getTarget(), getOuter() * getExtent() * getInner())))
+      failed(verifyElements(*this, "target", getTarget(),
+                            getOuter() * getExtent() * getInner())))
     return failure();
   Type element = getElementTypeOrSelf(getTarget().getType());
   if (!element.isF32() && !element.isF64())
-    return emitOpError("target has element type ") << element << ", but sums are f32 or f64";
+    return emitOpError("target has element type ")
+           << element << ", but sums are f32 or f64";
   if (!isa<FloatType>(getElementTypeOrSelf(getUpdates().getType())))
     return emitOpError("updates are not floating point");
   return success();

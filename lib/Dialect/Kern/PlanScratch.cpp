@@ -40,7 +40,8 @@ static std::vector<Life> getLives(Block &block) {
     number[&op] = index;
   std::vector<Life> lives;
   for (ScratchOp op : block.getOps<ScratchOp>()) {
-    Life life{op, int64_t(llvm::alignTo(getBytes(op.getResult()), kAlignment)), INT64_MAX, -1};
+    Life life{op, int64_t(llvm::alignTo(getBytes(op.getResult()), kAlignment)),
+              INT64_MAX, -1};
     for (Operation *user : op->getUsers()) {
       life.first = std::min(life.first, number[user]);
       life.last = std::max(life.last, number[user]);
@@ -69,7 +70,8 @@ void PlanScratch::runOnOperation() {
   for (Life &life : lives)
     order.push_back(&life);
   llvm::sort(order, [](Life *a, Life *b) {
-    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b; // by position in lives
+    return a->bytes != b->bytes ? a->bytes > b->bytes
+                                : a < b; // by position in lives
   });
 
   int64_t total = 0;
@@ -77,7 +79,10 @@ void PlanScratch::runOnOperation() {
   for (Life *life : order) {
     life->offset = findOffset(*life, placed);
     total = std::max(total, life->offset + life->bytes);
-    auto place = llvm::upper_bound(placed, life, [](const Life *a, const Life *b) { return a->offset < b->offset; });
+    auto place =
+        llvm::upper_bound(placed, life, [](const Life *a, const Life *b) {
+          return a->offset < b->offset;
+        });
     placed.insert(place, life);
   }
   getOperation().setScratch(total);

@@ -78,15 +78,19 @@ static bool isWrittenBy(Operation &op, Value memory) {
   Effects effects = getEffects(&op);
   auto isMemory = [&](OpOperand *operand) { return operand->get() == memory; };
   return llvm::all_of(llvm::make_filter_range(effects.reads, isMemory),
-                      [&](OpOperand *read) { return llvm::is_contained(effects.writes, read); });
+                      [&](OpOperand *read) {
+                        return llvm::is_contained(effects.writes, read);
+                      });
 }
 
 LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
   if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
     // A result that is added to holds what it held before.
-    if (argument.getArgNumber() < getOperation().getInputs() || written.contains(argument) || isWrittenBy(op, argument))
+    if (argument.getArgNumber() < getOperation().getInputs() ||
+        written.contains(argument) || isWrittenBy(op, argument))
       return success();
-    return op.emitOpError("reads argument ") << argument.getArgNumber() << ", a result that nothing has written";
+    return op.emitOpError("reads argument ")
+           << argument.getArgNumber() << ", a result that nothing has written";
   }
   auto scratch = operand.get().getDefiningOp<ScratchOp>();
   if (!scratch.getOffset())
@@ -94,18 +98,21 @@ LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
   ScratchOp other = arena.findOther(scratch);
   if (!other)
     return success();
-  InFlightDiagnostic diagnostic = op.emitOpError("operand ") << operand.getOperandNumber();
+  InFlightDiagnostic diagnostic = op.emitOpError("operand ")
+                                  << operand.getOperandNumber();
   if (other == scratch)
     return diagnostic << " is scratch that nothing has written";
   diagnostic << " is scratch whose bytes another value has taken";
-  diagnostic.attachNote(other.getLoc()) << "the other value, at byte " << *other.getOffset();
+  diagnostic.attachNote(other.getLoc())
+      << "the other value, at byte " << *other.getOffset();
   return diagnostic;
 }
 
 LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
   if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
     if (argument.getArgNumber() < getOperation().getInputs())
-      return op.emitOpError("writes to argument ") << argument.getArgNumber() << ", an input";
+      return op.emitOpError("writes to argument ")
+             << argument.getArgNumber() << ", an input";
     written.insert(argument);
     return success();
   }
@@ -128,15 +135,19 @@ void VerifyScratch::runOnOperation() {
       failedAny |= failed(checkWrite(op, *operand));
     // What one op writes must not lie in what it reads or writes otherwise.
     for (OpOperand *operand : effects.writes)
-      if (auto scratch = operand->get().getDefiningOp<ScratchOp>(); scratch && scratch.getOffset())
+      if (auto scratch = operand->get().getDefiningOp<ScratchOp>();
+          scratch && scratch.getOffset())
         if (ScratchOp other = arena.findOther(scratch)) {
           op.emitOpError("writes two values that share bytes");
           failedAny = true;
         }
     for (OpOperand *operand : effects.reads)
-      if (auto scratch = operand->get().getDefiningOp<ScratchOp>(); scratch && scratch.getOffset())
-        if (ScratchOp other = arena.findOther(scratch); other && other != scratch) {
-          op.emitOpError("writes over operand ") << operand->getOperandNumber() << ", which it reads";
+      if (auto scratch = operand->get().getDefiningOp<ScratchOp>();
+          scratch && scratch.getOffset())
+        if (ScratchOp other = arena.findOther(scratch);
+            other && other != scratch) {
+          op.emitOpError("writes over operand ")
+              << operand->getOperandNumber() << ", which it reads";
           failedAny = true;
         }
   }

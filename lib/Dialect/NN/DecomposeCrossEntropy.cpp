@@ -46,15 +46,13 @@ static Value buildShiftedAtLabel(Primitives &p, CrossEntropyOp op,
   int64_t n = getTensorType(op.getLogits()).getDimSize(0);
   int64_t classes = getTensorType(op.getLogits()).getDimSize(1);
   Value zero = buildLabelSplat(p, labelType, 0);
-  Value index =
-      p.select(p.compare(ComparePredicate::LT, labels, zero),
-               buildLabelSplat(p, labelType, classes), labels);
+  Value index = p.select(p.compare(ComparePredicate::LT, labels, zero),
+                         buildLabelSplat(p, labelType, classes), labels);
   if (rows.isValid)
     index = p.select(rows.isValid, index, zero);
-  Value picked = p.widen(GatherNDOp::create(p.getBuilder(), p.getLoc(),
-                                            op.getLogits(),
-                                            p.reshape(index, {n, 1}),
-                                            /*batch_dims=*/1));
+  Value picked = p.widen(GatherNDOp::create(
+      p.getBuilder(), p.getLoc(), op.getLogits(), p.reshape(index, {n, 1}),
+      /*batch_dims=*/1));
   Value maximum = p.reduce(ReduceKind::Max, p.widen(op.getLogits()), {1},
                            /*keepdims=*/false);
   return p.sub(picked, maximum);

@@ -187,10 +187,9 @@ LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (auto stage : getBody().front().getOps<StageOp>())
     if (stage.getKind() != StageKind::Forward)
       reached = std::min<int64_t>(reached, stage.getBegin());
-  for (auto layer :
-       llvm::make_range(chain.getBody().getOps<LayerOp>().begin(),
-                        std::next(chain.getBody().getOps<LayerOp>().begin(),
-                                  reached)))
+  for (auto layer : llvm::make_range(
+           chain.getBody().getOps<LayerOp>().begin(),
+           std::next(chain.getBody().getOps<LayerOp>().begin(), reached)))
     for (auto name : layer.getParameters().getAsRange<FlatSymbolRefAttr>()) {
       auto parameter =
           symbols.lookupNearestSymbolFrom<nn::ParameterOp>(*this, name);

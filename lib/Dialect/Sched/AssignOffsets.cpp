@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/BuiltinOps.h"
 #include "rondo/Dialect/Sched/Passes.h"
 #include "rondo/Dialect/Sched/Translation.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace rondo::sched {
 #define GEN_PASS_DEF_SCHEDASSIGNOFFSETS
@@ -25,7 +25,8 @@ struct AssignOffsets : sched::impl::SchedAssignOffsetsBase<AssignOffsets> {
   using SchedAssignOffsetsBase::SchedAssignOffsetsBase;
 
   void runOnOperation() override {
-    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(runOnProgram(program)))
         return signalPassFailure();
   }
@@ -35,8 +36,11 @@ struct AssignOffsets : sched::impl::SchedAssignOffsetsBase<AssignOffsets> {
     if (failed(schedule))
       return failure();
     scheduling::MemoryProblem problem{deviceLimit, hostLimit};
-    if (failed(report(program.getLoc(), problem.check(*schedule))) || failed(report(program.getLoc(), problem.solve(*schedule))) ||
-        failed(report(program.getLoc(), problem.verify(*schedule))) || failed(report(program.getLoc(), scheduling::FenceProblem().verify(*schedule))))
+    if (failed(report(program.getLoc(), problem.check(*schedule))) ||
+        failed(report(program.getLoc(), problem.solve(*schedule))) ||
+        failed(report(program.getLoc(), problem.verify(*schedule))) ||
+        failed(report(program.getLoc(),
+                      scheduling::FenceProblem().verify(*schedule))))
       return failure();
     rewriteSchedule(program, *schedule);
     return success();

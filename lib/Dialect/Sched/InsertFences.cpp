@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/BuiltinOps.h"
 #include "rondo/Dialect/Sched/Passes.h"
 #include "rondo/Dialect/Sched/Translation.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace rondo::sched {
 #define GEN_PASS_DEF_SCHEDINSERTFENCES
@@ -25,7 +25,8 @@ struct InsertFences : sched::impl::SchedInsertFencesBase<InsertFences> {
   using SchedInsertFencesBase::SchedInsertFencesBase;
 
   void runOnOperation() override {
-    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(runOnProgram(program)))
         return signalPassFailure();
   }
@@ -35,7 +36,8 @@ struct InsertFences : sched::impl::SchedInsertFencesBase<InsertFences> {
     if (failed(schedule))
       return failure();
     scheduling::FenceProblem problem;
-    if (failed(report(program.getLoc(), problem.check(*schedule))) || failed(report(program.getLoc(), problem.solve(*schedule))) ||
+    if (failed(report(program.getLoc(), problem.check(*schedule))) ||
+        failed(report(program.getLoc(), problem.solve(*schedule))) ||
         failed(report(program.getLoc(), problem.verify(*schedule))))
       return failure();
     rewriteSchedule(program, *schedule);

@@ -1,4 +1,5 @@
-//===- SchedDialect.cpp - Registration of the sched dialect -----------------===//
+//===- SchedDialect.cpp - Registration of the sched dialect
+//-----------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "rondo/Dialect/Sched/Sched.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "rondo/Dialect/Sched/Sched.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

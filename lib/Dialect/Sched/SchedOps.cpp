@@ -1,4 +1,5 @@
-//===- SchedOps.cpp - Verifiers of the sched operations ----------------------===//
+//===- SchedOps.cpp - Verifiers of the sched operations
+//----------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,42 +26,57 @@ static SmallVector<int32_t> toVector(DenseI32ArrayAttr attr) {
 
 Lane UploadOp::getLane() { return getLaneKind(); }
 int32_t UploadOp::getDevice() { return getOn(); }
-OperandRange UploadOp::getTouched() { return getOperation()->getOperands().take_front(2); }
+OperandRange UploadOp::getTouched() {
+  return getOperation()->getOperands().take_front(2);
+}
 SmallVector<int32_t> UploadOp::getAccesses() { return {1, 2}; }
 
 Lane DownloadOp::getLane() { return getLaneKind(); }
 int32_t DownloadOp::getDevice() { return getOn(); }
-OperandRange DownloadOp::getTouched() { return getOperation()->getOperands().take_front(2); }
+OperandRange DownloadOp::getTouched() {
+  return getOperation()->getOperands().take_front(2);
+}
 SmallVector<int32_t> DownloadOp::getAccesses() { return {1, 2}; }
 
 Lane LaunchOp::getLane() { return Lane::Compute; }
 int32_t LaunchOp::getDevice() { return getOn(); }
 OperandRange LaunchOp::getTouched() { return getBuffers(); }
-SmallVector<int32_t> LaunchOp::getAccesses() { return toVector(getAccessAttr()); }
+SmallVector<int32_t> LaunchOp::getAccesses() {
+  return toVector(getAccessAttr());
+}
 
 Lane ZeroOp::getLane() { return Lane::Compute; }
 int32_t ZeroOp::getDevice() { return getOn(); }
-OperandRange ZeroOp::getTouched() { return getOperation()->getOperands().take_front(1); }
+OperandRange ZeroOp::getTouched() {
+  return getOperation()->getOperands().take_front(1);
+}
 SmallVector<int32_t> ZeroOp::getAccesses() { return {2}; }
 
 Lane HostLaunchOp::getLane() { return getLaneKind(); }
 int32_t HostLaunchOp::getDevice() { return -1; }
 OperandRange HostLaunchOp::getTouched() { return getBuffers(); }
-SmallVector<int32_t> HostLaunchOp::getAccesses() { return toVector(getAccessAttr()); }
+SmallVector<int32_t> HostLaunchOp::getAccesses() {
+  return toVector(getAccessAttr());
+}
 
 //===----------------------------------------------------------------------===//
 // Verifiers
 //===----------------------------------------------------------------------===//
 
 /// Space of a buffer operand.
-static Space spaceOf(Value value) { return cast<BufferType>(value.getType()).getSpace(); }
+static Space spaceOf(Value value) {
+  return cast<BufferType>(value.getType()).getSpace();
+}
 
-static LogicalResult verifyAccesses(Operation *op, ArrayRef<int32_t> access, size_t count) {
+static LogicalResult verifyAccesses(Operation *op, ArrayRef<int32_t> access,
+                                    size_t count) {
   if (access.size() != count)
-    return op->emitOpError() << "has " << count << " buffers but " << access.size() << " accesses";
+    return op->emitOpError() << "has " << count << " buffers but "
+                             << access.size() << " accesses";
   for (int32_t a : access)
     if (a < 1 || a > 3)
-      return op->emitOpError() << "access " << a << " is not 1 (read), 2 (written) or 3 (both)";
+      return op->emitOpError()
+             << "access " << a << " is not 1 (read), 2 (written) or 3 (both)";
   return success();
 }
 
@@ -71,7 +87,8 @@ LogicalResult BufferOp::verify() {
   if (getSlot() && space != Space::Device)
     return emitOpError("belongs to a slot but is not in device space");
   if (getOffset() && (*getOffset() < 0 || *getOffset() % 256 != 0))
-    return emitOpError() << "offset " << *getOffset() << " is not a multiple of 256";
+    return emitOpError() << "offset " << *getOffset()
+                         << " is not a multiple of 256";
   return success();
 }
 
@@ -79,7 +96,9 @@ LogicalResult RotateOp::verify() {
   if (getBuffers().size() < 2)
     return emitOpError("takes two or more buffers in turn");
   if (getPhase() < 0 || (size_t)getPhase() >= getBuffers().size())
-    return emitOpError() << "phase " << getPhase() << " is not below the number of buffers, " << getBuffers().size();
+    return emitOpError() << "phase " << getPhase()
+                         << " is not below the number of buffers, "
+                         << getBuffers().size();
   for (Value buffer : getBuffers())
     if (!buffer.getDefiningOp<BufferOp>())
       return emitOpError("takes declared buffers only");
@@ -90,39 +109,56 @@ LogicalResult ViewOp::verify() {
   auto source = getBuffer().getType(), result = getResult().getType();
   if (source.getSpace() != result.getSpace())
     return emitOpError("changes the memory space");
-  if (getByteOffset() < 0 || (uint64_t)getByteOffset() + result.getBytes() > source.getBytes())
-    return emitOpError() << "bytes [" << getByteOffset() << ", " << getByteOffset() + (int64_t)result.getBytes() << ") are not inside the buffer's "
+  if (getByteOffset() < 0 ||
+      (uint64_t)getByteOffset() + result.getBytes() > source.getBytes())
+    return emitOpError() << "bytes [" << getByteOffset() << ", "
+                         << getByteOffset() + (int64_t)result.getBytes()
+                         << ") are not inside the buffer's "
                          << source.getBytes();
   return success();
 }
 
-static LogicalResult verifyCopy(Operation *op, Value source, Value target, Lane lane, bool up) {
-  Space from = up ? Space::Pinned : Space::Device, to = up ? Space::Device : Space::Pinned;
+static LogicalResult verifyCopy(Operation *op, Value source, Value target,
+                                Lane lane, bool up) {
+  Space from = up ? Space::Pinned : Space::Device,
+        to = up ? Space::Device : Space::Pinned;
   if (spaceOf(source) != from || spaceOf(target) != to)
-    return op->emitOpError() << "goes from " << stringifySpace(from) << " to " << stringifySpace(to) << ", not from " << stringifySpace(spaceOf(source))
-                             << " to " << stringifySpace(spaceOf(target));
-  bool right = up ? lane == Lane::ParameterUp || lane == Lane::ActivationUp : lane == Lane::GradientDown || lane == Lane::ActivationDown;
+    return op->emitOpError() << "goes from " << stringifySpace(from) << " to "
+                             << stringifySpace(to) << ", not from "
+                             << stringifySpace(spaceOf(source)) << " to "
+                             << stringifySpace(spaceOf(target));
+  bool right = up ? lane == Lane::ParameterUp || lane == Lane::ActivationUp
+                  : lane == Lane::GradientDown || lane == Lane::ActivationDown;
   if (!right)
     return op->emitOpError() << "cannot run on lane " << stringifyLane(lane);
-  uint64_t a = cast<BufferType>(source.getType()).getBytes(), b = cast<BufferType>(target.getType()).getBytes();
+  uint64_t a = cast<BufferType>(source.getType()).getBytes(),
+           b = cast<BufferType>(target.getType()).getBytes();
   if (a != b)
     return op->emitOpError() << "copies " << a << " bytes to " << b;
   return success();
 }
 
-LogicalResult UploadOp::verify() { return verifyCopy(*this, getSource(), getTarget(), getLaneKind(), /*up=*/true); }
-LogicalResult DownloadOp::verify() { return verifyCopy(*this, getSource(), getTarget(), getLaneKind(), /*up=*/false); }
+LogicalResult UploadOp::verify() {
+  return verifyCopy(*this, getSource(), getTarget(), getLaneKind(),
+                    /*up=*/true);
+}
+LogicalResult DownloadOp::verify() {
+  return verifyCopy(*this, getSource(), getTarget(), getLaneKind(),
+                    /*up=*/false);
+}
 
 LogicalResult LaunchOp::verify() {
   for (Value buffer : getBuffers())
     if (spaceOf(buffer) != Space::Device)
-      return emitOpError() << "touches a buffer in " << stringifySpace(spaceOf(buffer)) << " space";
+      return emitOpError() << "touches a buffer in "
+                           << stringifySpace(spaceOf(buffer)) << " space";
   return verifyAccesses(*this, getAccess(), getBuffers().size());
 }
 
 LogicalResult HostLaunchOp::verify() {
   if (getLaneKind() != Lane::Update && getLaneKind() != Lane::Staging)
-    return emitOpError() << "cannot run on lane " << stringifyLane(getLaneKind());
+    return emitOpError() << "cannot run on lane "
+                         << stringifyLane(getLaneKind());
   if ((getAction() == HostAction::CountLabels) != getEntry().has_value())
     return emitOpError("names an entry exactly when it counts labels");
   if (getFirst() && getAction() != HostAction::Accumulate)
@@ -140,14 +176,22 @@ LogicalResult ProgramOp::verifyRegions() {
     if (!isa<EventType>(argument.getType()))
       return emitOpError("has a block argument that is not an event");
   if (next.getEvents().size() != body.getNumArguments())
-    return next.emitOpError() << "passes on " << next.getEvents().size() << " events, the program takes " << body.getNumArguments();
-  if (getDevices() < 1 || getRotation() < 0 || getRotation() >= getDevices() || getPeriod() < 1)
-    return emitOpError() << "devices " << getDevices() << ", rotation " << getRotation() << ", period " << getPeriod() << " do not fit together";
+    return next.emitOpError()
+           << "passes on " << next.getEvents().size()
+           << " events, the program takes " << body.getNumArguments();
+  if (getDevices() < 1 || getRotation() < 0 || getRotation() >= getDevices() ||
+      getPeriod() < 1)
+    return emitOpError() << "devices " << getDevices() << ", rotation "
+                         << getRotation() << ", period " << getPeriod()
+                         << " do not fit together";
   for (Operation &op : body) {
     if (auto timed = dyn_cast<TimedOp>(op)) {
-      bool host = timed.getLane() == Lane::Update || timed.getLane() == Lane::Staging;
-      if (!host && (timed.getDevice() < 0 || timed.getDevice() >= (int32_t)getDevices()))
-        return op.emitOpError() << "is on device " << timed.getDevice() << " of " << getDevices();
+      bool host =
+          timed.getLane() == Lane::Update || timed.getLane() == Lane::Staging;
+      if (!host &&
+          (timed.getDevice() < 0 || timed.getDevice() >= (int32_t)getDevices()))
+        return op.emitOpError() << "is on device " << timed.getDevice()
+                                << " of " << getDevices();
     } else if (!isa<BufferOp, RotateOp, ViewOp, NextOp>(op)) {
       return op.emitOpError("does not belong in a sched.program");
     }

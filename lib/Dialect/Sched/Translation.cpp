@@ -1,4 +1,5 @@
-//===- Translation.cpp - sched IR to and from the planner's Schedule ------------===//
+//===- Translation.cpp - sched IR to and from the planner's Schedule
+//------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,7 +33,8 @@ public:
     schedule.devices = program.getDevices();
     schedule.rotation = program.getRotation();
     schedule.period = program.getPeriod();
-    for (auto [i, bytes] : llvm::enumerate(program.getArenaBytes().take_front(3)))
+    for (auto [i, bytes] :
+         llvm::enumerate(program.getArenaBytes().take_front(3)))
       schedule.arenaBytes[i] = bytes;
     Block &body = program.getBody().front();
     for (Operation &op : body) {
@@ -75,12 +77,15 @@ private:
       unsigned distance = 1;
       while (auto earlier = dyn_cast<BlockArgument>(value)) {
         if (++distance > body.getNumArguments() + 1)
-          return next.emitOpError() << "passes block argument #" << argument.getArgNumber() << " round in a circle: it is no operation's event";
+          return next.emitOpError()
+                 << "passes block argument #" << argument.getArgNumber()
+                 << " round in a circle: it is no operation's event";
         value = next.getEvents()[earlier.getArgNumber()];
       }
       auto it = numbers.find(value.getDefiningOp());
       if (it == numbers.end())
-        return next.emitOpError() << "event #" << argument.getArgNumber() << " is not an operation's";
+        return next.emitOpError() << "event #" << argument.getArgNumber()
+                                  << " is not an operation's";
       carried.push_back({it->second, distance});
     }
     return success();
@@ -107,9 +112,12 @@ private:
     op.lane = (scheduling::LaneKind)timed.getLane();
     op.device = timed.getDevice();
     TagAttr tag = timed.getTagAttr();
-    op.layer = tag.getLayer(), op.slot = tag.getSlot(), op.round = tag.getRound();
-    op.microBatch = tag.getMicroBatch(), op.block = tag.getBlock(), op.input = tag.getInput();
-    for (auto [value, access] : llvm::zip(timed.getTouched(), timed.getAccesses())) {
+    op.layer = tag.getLayer(), op.slot = tag.getSlot(),
+    op.round = tag.getRound();
+    op.microBatch = tag.getMicroBatch(), op.block = tag.getBlock(),
+    op.input = tag.getInput();
+    for (auto [value, access] :
+         llvm::zip(timed.getTouched(), timed.getAccesses())) {
       op.operands.push_back(readOperand(value));
       op.operands.back().access = (scheduling::Access)access;
     }
@@ -121,16 +129,24 @@ private:
       op.waits.push_back({numbers.lookup(event.getDefiningOp()), 0});
     }
     if (auto copy = dyn_cast<UploadOp>(*timed))
-      op.kind = scheduling::OpKind::Upload, op.name = copy.getLabel().str(), op.priority = copy.getPriority(), op.duration = copy.getDuration().convertToDouble();
+      op.kind = scheduling::OpKind::Upload, op.name = copy.getLabel().str(),
+      op.priority = copy.getPriority(),
+      op.duration = copy.getDuration().convertToDouble();
     else if (auto copy = dyn_cast<DownloadOp>(*timed))
-      op.kind = scheduling::OpKind::Download, op.name = copy.getLabel().str(), op.priority = copy.getPriority(), op.duration = copy.getDuration().convertToDouble();
+      op.kind = scheduling::OpKind::Download, op.name = copy.getLabel().str(),
+      op.priority = copy.getPriority(),
+      op.duration = copy.getDuration().convertToDouble();
     else if (auto launch = dyn_cast<LaunchOp>(*timed))
-      op.kind = scheduling::OpKind::Launch, op.name = launch.getLabel().str(), op.entry = entryName(launch.getEntry()), op.duration = launch.getDuration().convertToDouble();
+      op.kind = scheduling::OpKind::Launch, op.name = launch.getLabel().str(),
+      op.entry = entryName(launch.getEntry()),
+      op.duration = launch.getDuration().convertToDouble();
     else if (auto zero = dyn_cast<ZeroOp>(*timed))
-      op.kind = scheduling::OpKind::Zero, op.name = zero.getLabel().str(), op.duration = zero.getDuration().convertToDouble();
+      op.kind = scheduling::OpKind::Zero, op.name = zero.getLabel().str(),
+      op.duration = zero.getDuration().convertToDouble();
     else if (auto host = dyn_cast<HostLaunchOp>(*timed)) {
       op.kind = (scheduling::OpKind)host.getAction();
-      op.name = host.getLabel().str(), op.first = host.getFirst(), op.duration = host.getDuration().convertToDouble();
+      op.name = host.getLabel().str(), op.first = host.getFirst(),
+      op.duration = host.getDuration().convertToDouble();
       if (host.getEntry())
         op.entry = entryName(*host.getEntry());
     }
@@ -158,8 +174,10 @@ private:
 /// Writes the body of one program.
 class Writer {
 public:
-  Writer(OpBuilder &builder, ProgramOp program, const scheduling::Schedule &schedule)
-      : builder(builder), program(program), schedule(schedule), loc(program.getLoc()) {}
+  Writer(OpBuilder &builder, ProgramOp program,
+         const scheduling::Schedule &schedule)
+      : builder(builder), program(program), schedule(schedule),
+        loc(program.getLoc()) {}
 
   void write(llvm::function_ref<Location(const scheduling::Op &)> locate) {
     OpBuilder::InsertionGuard guard(builder);
@@ -172,12 +190,14 @@ public:
       events.push_back(writeOp(op, locate(op)));
     SmallVector<Value> passed;
     for (auto &[key, argument] : carried)
-      passed.push_back(key.second == 1 ? events[key.first] : carried[{key.first, key.second - 1}]);
+      passed.push_back(key.second == 1 ? events[key.first]
+                                       : carried[{key.first, key.second - 1}]);
     NextOp::create(builder, loc, passed);
   }
 
 private:
-  /// One block argument for every (operation, distance) waited for and every shorter distance on its way.
+  /// One block argument for every (operation, distance) waited for and every
+  /// shorter distance on its way.
   void addCarried(Block &body) {
     for (const scheduling::Op &op : schedule.ops)
       for (const scheduling::Wait &wait : op.waits)
@@ -188,17 +208,20 @@ private:
   }
 
   void writeBuffer(const scheduling::Buffer &buffer) {
-    auto type = BufferType::get(builder.getContext(), buffer.bytes, (Space)buffer.space);
+    auto type = BufferType::get(builder.getContext(), buffer.bytes,
+                                (Space)buffer.space);
     IntegerAttr slot, offset;
     if (buffer.computeOnly)
       slot = builder.getI32IntegerAttr(buffer.slot);
     if (buffer.offset >= 0)
       offset = builder.getI64IntegerAttr(buffer.offset);
-    buffers.push_back(BufferOp::create(builder, loc, type, builder.getStringAttr(buffer.name), slot, offset));
+    buffers.push_back(BufferOp::create(
+        builder, loc, type, builder.getStringAttr(buffer.name), slot, offset));
   }
 
   Value writeOperand(const scheduling::Operand &operand) {
-    auto key = std::make_tuple(operand.buffers, operand.phase, operand.offset, operand.bytes);
+    auto key = std::make_tuple(operand.buffers, operand.phase, operand.offset,
+                               operand.bytes);
     Value &value = operands[key];
     if (value)
       return value;
@@ -209,13 +232,17 @@ private:
         SmallVector<Value> all;
         for (uint32_t buffer : operand.buffers)
           all.push_back(buffers[buffer]);
-        rotated = RotateOp::create(builder, loc, value.getType(), all, (int32_t)operand.phase);
+        rotated = RotateOp::create(builder, loc, value.getType(), all,
+                                   (int32_t)operand.phase);
       }
       value = rotated;
     }
     auto type = cast<BufferType>(value.getType());
     if (operand.offset != 0 || operand.bytes != type.getBytes())
-      value = ViewOp::create(builder, loc, BufferType::get(builder.getContext(), operand.bytes, type.getSpace()), value, (int64_t)operand.offset);
+      value = ViewOp::create(
+          builder, loc,
+          BufferType::get(builder.getContext(), operand.bytes, type.getSpace()),
+          value, (int64_t)operand.offset);
     return value;
   }
 
@@ -227,9 +254,11 @@ private:
       access.push_back((int32_t)operand.access);
     }
     for (const scheduling::Wait &wait : op.waits)
-      waits.push_back(wait.distance == 0 ? events[wait.op] : carried[{wait.op, wait.distance}]);
+      waits.push_back(wait.distance == 0 ? events[wait.op]
+                                         : carried[{wait.op, wait.distance}]);
     MLIRContext *context = builder.getContext();
-    auto tag = TagAttr::get(context, op.layer, op.slot, op.round, op.microBatch, op.block, op.input);
+    auto tag = TagAttr::get(context, op.layer, op.slot, op.round, op.microBatch,
+                            op.block, op.input);
     auto label = builder.getStringAttr(op.name);
     auto duration = builder.getF64FloatAttr(op.duration);
     auto event = EventType::get(context);
@@ -238,24 +267,35 @@ private:
     auto priority = builder.getI32IntegerAttr(op.priority);
     switch (op.kind) {
     case scheduling::OpKind::Upload:
-      return UploadOp::create(builder, at, event, touched[0], touched[1], lane, device, waits, label, priority, duration, tag);
+      return UploadOp::create(builder, at, event, touched[0], touched[1], lane,
+                              device, waits, label, priority, duration, tag);
     case scheduling::OpKind::Download:
-    case scheduling::OpKind::PeerCopy: // No plan makes peer copies yet: TransferProblem never emits them.
-      return DownloadOp::create(builder, at, event, touched[0], touched[1], lane, device, waits, label, priority, duration, tag);
+    case scheduling::OpKind::PeerCopy: // No plan makes peer copies yet:
+                                       // TransferProblem never emits them.
+      return DownloadOp::create(builder, at, event, touched[0], touched[1],
+                                lane, device, waits, label, priority, duration,
+                                tag);
     case scheduling::OpKind::Launch:
-      return LaunchOp::create(builder, at, event, entryRef(op.entry), touched, builder.getDenseI32ArrayAttr(access), device, waits, label, duration, tag);
+      return LaunchOp::create(builder, at, event, entryRef(op.entry), touched,
+                              builder.getDenseI32ArrayAttr(access), device,
+                              waits, label, duration, tag);
     case scheduling::OpKind::Zero:
-      return ZeroOp::create(builder, at, event, touched[0], device, waits, label, duration, tag);
+      return ZeroOp::create(builder, at, event, touched[0], device, waits,
+                            label, duration, tag);
     default:
-      return HostLaunchOp::create(builder, at, event, HostActionAttr::get(context, (HostAction)op.kind), op.entry.empty() ? SymbolRefAttr() : entryRef(op.entry),
-                                  touched, builder.getDenseI32ArrayAttr(access), lane, waits, label, op.first ? builder.getUnitAttr() : UnitAttr(), duration, tag);
+      return HostLaunchOp::create(
+          builder, at, event, HostActionAttr::get(context, (HostAction)op.kind),
+          op.entry.empty() ? SymbolRefAttr() : entryRef(op.entry), touched,
+          builder.getDenseI32ArrayAttr(access), lane, waits, label,
+          op.first ? builder.getUnitAttr() : UnitAttr(), duration, tag);
     }
   }
 
   SymbolRefAttr entryRef(StringRef name) {
     auto [body, entry] = name.split("::");
     MLIRContext *context = builder.getContext();
-    return SymbolRefAttr::get(context, body, {FlatSymbolRefAttr::get(context, entry)});
+    return SymbolRefAttr::get(context, body,
+                              {FlatSymbolRefAttr::get(context, entry)});
   }
 
   OpBuilder &builder;
@@ -265,33 +305,47 @@ private:
   SmallVector<Value> buffers, events;
   std::map<std::pair<uint32_t, uint32_t>, Value> carried;
   std::map<std::pair<std::vector<uint32_t>, uint32_t>, Value> rotates;
-  std::map<std::tuple<std::vector<uint32_t>, uint32_t, uint64_t, uint64_t>, Value> operands;
+  std::map<std::tuple<std::vector<uint32_t>, uint32_t, uint64_t, uint64_t>,
+           Value>
+      operands;
 };
 
 } // namespace
 
-FailureOr<scheduling::Schedule> sched::readSchedule(ProgramOp program) { return Reader(program).read(); }
+FailureOr<scheduling::Schedule> sched::readSchedule(ProgramOp program) {
+  return Reader(program).read();
+}
 
-ProgramOp sched::writeSchedule(OpBuilder &builder, Location loc, StringRef name, FlatSymbolRefAttr plan, const scheduling::Schedule &schedule,
-                               llvm::function_ref<Location(const scheduling::Op &)> locate) {
+ProgramOp sched::writeSchedule(
+    OpBuilder &builder, Location loc, StringRef name, FlatSymbolRefAttr plan,
+    const scheduling::Schedule &schedule,
+    llvm::function_ref<Location(const scheduling::Op &)> locate) {
   SmallVector<int64_t> arenas;
-  if (schedule.arenaBytes[0] || schedule.arenaBytes[1] || schedule.arenaBytes[2])
+  if (schedule.arenaBytes[0] || schedule.arenaBytes[1] ||
+      schedule.arenaBytes[2])
     arenas.assign(schedule.arenaBytes, schedule.arenaBytes + 3);
-  auto program = ProgramOp::create(builder, loc, builder.getStringAttr(name), plan, builder.getI32IntegerAttr(schedule.devices),
-                                   builder.getI32IntegerAttr(schedule.rotation), builder.getI32IntegerAttr(schedule.period), builder.getDenseI64ArrayAttr(arenas));
+  auto program =
+      ProgramOp::create(builder, loc, builder.getStringAttr(name), plan,
+                        builder.getI32IntegerAttr(schedule.devices),
+                        builder.getI32IntegerAttr(schedule.rotation),
+                        builder.getI32IntegerAttr(schedule.period),
+                        builder.getDenseI64ArrayAttr(arenas));
   program.getBody().emplaceBlock();
   Writer(builder, program, schedule).write(locate);
   return program;
 }
 
-void sched::rewriteSchedule(ProgramOp program, const scheduling::Schedule &schedule) {
+void sched::rewriteSchedule(ProgramOp program,
+                            const scheduling::Schedule &schedule) {
   SmallVector<Location> locations;
   for (Operation &op : program.getBody().front())
     if (isa<TimedOp>(op))
       locations.push_back(op.getLoc());
   OpBuilder builder(program);
-  writeSchedule(builder, program.getLoc(), program.getSymName(), program.getPlanAttr(), schedule,
-                [&](const scheduling::Op &op) { return locations[&op - schedule.ops.data()]; });
+  writeSchedule(builder, program.getLoc(), program.getSymName(),
+                program.getPlanAttr(), schedule, [&](const scheduling::Op &op) {
+                  return locations[&op - schedule.ops.data()];
+                });
   program.erase();
 }
 

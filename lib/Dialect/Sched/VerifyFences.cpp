@@ -1,4 +1,5 @@
-//===- VerifyFences.cpp - Proves that nothing races and no event is idle ---===//
+//===- VerifyFences.cpp - Proves that nothing races and no event is idle
+//---===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/BuiltinOps.h"
 #include "rondo/Dialect/Sched/Passes.h"
 #include "rondo/Dialect/Sched/Translation.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace rondo::sched {
 #define GEN_PASS_DEF_SCHEDVERIFYFENCES
@@ -25,7 +26,8 @@ struct VerifyFences : sched::impl::SchedVerifyFencesBase<VerifyFences> {
   using SchedVerifyFencesBase::SchedVerifyFencesBase;
 
   void runOnOperation() override {
-    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(runOnProgram(program)))
         return signalPassFailure();
   }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/BuiltinOps.h"
 #include "rondo/Dialect/Sched/Passes.h"
 #include "rondo/Dialect/Sched/Translation.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace rondo::sched {
 #define GEN_PASS_DEF_SCHEDVERIFYOFFSETS
@@ -25,7 +25,8 @@ struct VerifyOffsets : sched::impl::SchedVerifyOffsetsBase<VerifyOffsets> {
   using SchedVerifyOffsetsBase::SchedVerifyOffsetsBase;
 
   void runOnOperation() override {
-    for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(runOnProgram(program)))
         return signalPassFailure();
   }

@@ -23,11 +23,15 @@ static Status open(CublasLt &blas) {
     errors += (errors.empty() ? "" : "; ") + std::string(error ? error : name);
   }
   if (!library)
-    return deviceError("cuBLASLt, which the program's matrix products need, is missing: " + errors +
-                       "; install it (Debian: libcublas12, PyPI: nvidia-cublas) and give LD_LIBRARY_PATH its folder");
+    return deviceError(
+        "cuBLASLt, which the program's matrix products need, is missing: " +
+        errors +
+        "; install it (Debian: libcublas12, PyPI: nvidia-cublas) and give "
+        "LD_LIBRARY_PATH its folder");
   std::string missing;
   auto find = [&](auto &member, const char *name) {
-    member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(::dlsym(library, name));
+    member = reinterpret_cast<std::remove_reference_t<decltype(member)>>(
+        ::dlsym(library, name));
     if (!member)
       missing += std::string(missing.empty() ? "" : ", ") + name;
   };
@@ -37,7 +41,8 @@ static Status open(CublasLt &blas) {
   find(blas.statusName, "cublasLtGetStatusName");
   find(blas.version, "cublasLtGetVersion");
   if (!missing.empty())
-    return deviceError("the cuBLASLt that was found lacks " + missing + "; install version 12 or 13");
+    return deviceError("the cuBLASLt that was found lacks " + missing +
+                       "; install version 12 or 13");
   return Status::success();
 }
 

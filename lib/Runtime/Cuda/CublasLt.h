@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declarations of our own for cuBLASLt's binary interface, as in Driver.h. Versions 12 and 13 agree in all of it.
+// Declarations of our own for cuBLASLt's binary interface, as in Driver.h.
+// Versions 12 and 13 agree in all of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,8 @@ enum BlasPreferenceAttribute : int {
   BlasAlignmentC = 7,
   BlasAlignmentD = 8
 };
-/// Partial products of a split k go to the workspace in f32 and are added there in one order.
+/// Partial products of a split k go to the workspace in f32 and are added there
+/// in one order.
 constexpr uint32_t kBlasReduceInWorkspace = 2;
 
 struct BlasAlgorithm {
@@ -49,27 +51,38 @@ struct BlasChoice {
   int reserved[4];
 };
 
-#define RONDO_CUBLASLT(F)                                                                                              \
-  F(create, "cublasLtCreate", BlasHandle *handle)                                                                      \
-  F(destroy, "cublasLtDestroy", BlasHandle handle)                                                                     \
-  F(descriptionCreate, "cublasLtMatmulDescCreate", BlasDescription *description, BlasCompute compute, BlasType scale)  \
-  F(descriptionDestroy, "cublasLtMatmulDescDestroy", BlasDescription description)                                      \
-  F(descriptionSet, "cublasLtMatmulDescSetAttribute", BlasDescription description, BlasDescriptionAttribute attribute, \
-    const void *value, size_t bytes)                                                                                   \
-  F(layoutCreate, "cublasLtMatrixLayoutCreate", BlasLayout *layout, BlasType type, uint64_t rows, uint64_t columns,    \
-    int64_t leading)                                                                                                   \
-  F(layoutDestroy, "cublasLtMatrixLayoutDestroy", BlasLayout layout)                                                   \
-  F(layoutSet, "cublasLtMatrixLayoutSetAttribute", BlasLayout layout, BlasLayoutAttribute attribute,                   \
-    const void *value, size_t bytes)                                                                                   \
-  F(preferenceCreate, "cublasLtMatmulPreferenceCreate", BlasPreference *preference)                                    \
-  F(preferenceDestroy, "cublasLtMatmulPreferenceDestroy", BlasPreference preference)                                   \
-  F(preferenceSet, "cublasLtMatmulPreferenceSetAttribute", BlasPreference preference,                                  \
-    BlasPreferenceAttribute attribute, const void *value, size_t bytes)                                                \
-  F(choose, "cublasLtMatmulAlgoGetHeuristic", BlasHandle handle, BlasDescription description, BlasLayout a,            \
-    BlasLayout b, BlasLayout c, BlasLayout d, BlasPreference preference, int wanted, BlasChoice *choices, int *found)  \
-  F(multiply, "cublasLtMatmul", BlasHandle handle, BlasDescription description, const void *alpha, const void *a,      \
-    BlasLayout aLayout, const void *b, BlasLayout bLayout, const void *beta, const void *c, BlasLayout cLayout,        \
-    void *d, BlasLayout dLayout, const BlasAlgorithm *algorithm, void *workspace, size_t workspaceBytes, Stream stream)
+#define RONDO_CUBLASLT(F)                                                      \
+  F(create, "cublasLtCreate", BlasHandle *handle)                              \
+  F(destroy, "cublasLtDestroy", BlasHandle handle)                             \
+  F(descriptionCreate, "cublasLtMatmulDescCreate",                             \
+    BlasDescription *description, BlasCompute compute, BlasType scale)         \
+  F(descriptionDestroy, "cublasLtMatmulDescDestroy",                           \
+    BlasDescription description)                                               \
+  F(descriptionSet, "cublasLtMatmulDescSetAttribute",                          \
+    BlasDescription description, BlasDescriptionAttribute attribute,           \
+    const void *value, size_t bytes)                                           \
+  F(layoutCreate, "cublasLtMatrixLayoutCreate", BlasLayout *layout,            \
+    BlasType type, uint64_t rows, uint64_t columns, int64_t leading)           \
+  F(layoutDestroy, "cublasLtMatrixLayoutDestroy", BlasLayout layout)           \
+  F(layoutSet, "cublasLtMatrixLayoutSetAttribute", BlasLayout layout,          \
+    BlasLayoutAttribute attribute, const void *value, size_t bytes)            \
+  F(preferenceCreate, "cublasLtMatmulPreferenceCreate",                        \
+    BlasPreference *preference)                                                \
+  F(preferenceDestroy, "cublasLtMatmulPreferenceDestroy",                      \
+    BlasPreference preference)                                                 \
+  F(preferenceSet, "cublasLtMatmulPreferenceSetAttribute",                     \
+    BlasPreference preference, BlasPreferenceAttribute attribute,              \
+    const void *value, size_t bytes)                                           \
+  F(choose, "cublasLtMatmulAlgoGetHeuristic", BlasHandle handle,               \
+    BlasDescription description, BlasLayout a, BlasLayout b, BlasLayout c,     \
+    BlasLayout d, BlasPreference preference, int wanted, BlasChoice *choices,  \
+    int *found)                                                                \
+  F(multiply, "cublasLtMatmul", BlasHandle handle,                             \
+    BlasDescription description, const void *alpha, const void *a,             \
+    BlasLayout aLayout, const void *b, BlasLayout bLayout, const void *beta,   \
+    const void *c, BlasLayout cLayout, void *d, BlasLayout dLayout,            \
+    const BlasAlgorithm *algorithm, void *workspace, size_t workspaceBytes,    \
+    Stream stream)
 
 struct CublasLt {
 #define RONDO_MEMBER(MEMBER, NAME, ...) int (*MEMBER)(__VA_ARGS__) = nullptr;
@@ -78,7 +91,8 @@ struct CublasLt {
   const char *(*statusName)(int status) = nullptr;
   size_t (*version)() = nullptr;
 
-  /// Loads libcublasLt.so.13 or .12, once in the process. Error (Code::Device): neither is found.
+  /// Loads libcublasLt.so.13 or .12, once in the process. Error (Code::Device):
+  /// neither is found.
   static Status load(const CublasLt *&library);
 };
 

@@ -16,12 +16,15 @@ using namespace rondo;
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
 
-/// How long the device's thread sleeps when there is nothing to tell, and how often it then looks for failures.
+/// How long the device's thread sleeps when there is nothing to tell, and how
+/// often it then looks for failures.
 constexpr auto kPause = std::chrono::microseconds(10);
 constexpr auto kCheck = std::chrono::milliseconds(50);
 
 Status CudaDevice::makeCurrent() const {
-  return driver().status(driver().contextSetCurrent(pool->members()[index].context), "cuCtxSetCurrent");
+  return driver().status(
+      driver().contextSetCurrent(pool->members()[index].context),
+      "cuCtxSetCurrent");
 }
 
 std::byte *CudaDevice::laneWords(uint64_t count) {
@@ -35,53 +38,74 @@ Status CudaDevice::prepare() {
   size_t available = 0, total = 0;
   if (Status status = makeCurrent(); !status.ok())
     return status;
-  if (Status status = driver().status(driver().memGetInfo(&available, &total), "cuMemGetInfo"); !status.ok())
+  if (Status status = driver().status(driver().memGetInfo(&available, &total),
+                                      "cuMemGetInfo");
+      !status.ok())
     return status;
   freeBefore = available;
   bytes = program.table().device_bytes();
   if (bytes != 0) {
     Result result = driver().memAlloc(&memory, bytes);
     if (result != Success)
-      return deviceError(format("%llu bytes (%s) are planned, %s of %s are free: %s; compile for less with --device-memory, "
-                                "or end what else uses the GPU",
-                                (unsigned long long)bytes, formatBytes(bytes).c_str(), formatBytes(available).c_str(),
-                                formatBytes(total).c_str(), driver().text(result).c_str()));
+      return deviceError(
+          format("%llu bytes (%s) are planned, %s of %s are free: %s; compile "
+                 "for less with --device-memory, "
+                 "or end what else uses the GPU",
+                 (unsigned long long)bytes, formatBytes(bytes).c_str(),
+                 formatBytes(available).c_str(), formatBytes(total).c_str(),
+                 driver().text(result).c_str()));
   }
-  if (Status status = CudaExecutable::create(program, *pool, gpu, executable); !status.ok())
+  if (Status status = CudaExecutable::create(program, *pool, gpu, executable);
+      !status.ok())
     return status;
   uint64_t pages = 0;
   for (uint32_t lane = 0; lane < 5; ++lane)
-    pages += 256 + 4 * (uint64_t)executable->mostCalls() * std::max(2 * options.capacity[lane] + 2, 32u);
+    pages += 256 + 4 * (uint64_t)executable->mostCalls() *
+                       std::max(2 * options.capacity[lane] + 2, 32u);
   pages = (pages + 4095) / 4096 * 4096;
-  if (Status status = words.allocate(pages, "words that GPUs write"); !status.ok())
+  if (Status status = words.allocate(pages, "words that GPUs write");
+      !status.ok())
     return status;
-  if (Status status = pool->share(words.buffer(), "words that GPUs write"); !status.ok())
+  if (Status status = pool->share(words.buffer(), "words that GPUs write");
+      !status.ok())
     return status;
   for (uint32_t lane = 0; lane < 5; ++lane) {
     lanes[lane] = std::make_unique<CudaLane>(*this);
-    if (Status status = lanes[lane]->open(options.capacity[lane], 0, options.delays.seed * 1000003 + index * 8 + lane);
+    if (Status status =
+            lanes[lane]->open(options.capacity[lane], 0,
+                              options.delays.seed * 1000003 + index * 8 + lane);
         !status.ok())
       return status;
   }
   // Memory like the host's: all zeros.
   if (bytes != 0)
-    if (Status status = driver().status(driver().memsetAsync(memory, 0, bytes, nullptr), "cuMemsetD8Async"); !status.ok())
+    if (Status status = driver().status(
+            driver().memsetAsync(memory, 0, bytes, nullptr), "cuMemsetD8Async");
+        !status.ok())
       return status;
-  if (Status status = driver().status(driver().streamSynchronize(nullptr), "cuStreamSynchronize"); !status.ok())
+  if (Status status = driver().status(driver().streamSynchronize(nullptr),
+                                      "cuStreamSynchronize");
+      !status.ok())
     return status;
-  if (Status status = driver().status(driver().memGetInfo(&available, &total), "cuMemGetInfo"); !status.ok())
+  if (Status status = driver().status(driver().memGetInfo(&available, &total),
+                                      "cuMemGetInfo");
+      !status.ok())
     return status;
   freeAfter = available;
   return Status::success();
 }
 
-Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index, const Program &program,
-                        const DeviceOptions &options, std::unique_ptr<Device> &device) {
+Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
+                        const Program &program, const DeviceOptions &options,
+                        std::unique_ptr<Device> &device) {
   auto result = std::make_unique<CudaDevice>(pool, index, program, options);
   if (Status status = result->prepare(); !status.ok())
-    return Status(status.code(), format("GPU %u (%s): ", index, pool->members()[index].name.c_str()) + status.message());
+    return Status(status.code(), format("GPU %u (%s): ", index,
+                                        pool->members()[index].name.c_str()) +
+                                     status.message());
   result->thread = std::thread([&self = *result] { self.complete(); });
-  pthread_setname_np(result->thread.native_handle(), format("GPU %u", index).c_str());
+  pthread_setname_np(result->thread.native_handle(),
+                     format("GPU %u", index).c_str());
   device = std::move(result);
   return Status::success();
 }
@@ -118,7 +142,8 @@ void CudaDevice::complete() {
   auto checked = std::chrono::steady_clock::now();
   while (true) {
     uint32_t seen = submitted.load(std::memory_order_acquire);
-    bool last = closing.load(std::memory_order_acquire), moved = false, pending = false;
+    bool last = closing.load(std::memory_order_acquire), moved = false,
+         pending = false;
     for (std::unique_ptr<CudaLane> &lane : lanes) {
       moved |= lane->advance();
       pending |= lane->pending();
@@ -151,7 +176,8 @@ DeviceReport CudaDevice::report() const {
   report.arena = bytes;
   report.workspace = executable->workspaceBytes();
   report.total = gpu.total;
-  uint64_t taken = freeBefore > freeAfter ? freeBefore - freeAfter : 0, known = report.arena + report.workspace;
+  uint64_t taken = freeBefore > freeAfter ? freeBefore - freeAfter : 0,
+           known = report.arena + report.workspace;
   report.other = taken > known ? taken - known : 0;
   return report;
 }
@@ -172,34 +198,39 @@ static std::string listGpus() {
     return "cuda:N  none: " + status.message() + "\n";
   int version = 0;
   (void)driver->driverGetVersion(&version);
-  std::string list = format("cuda:N  N of this machine's GPUs (%d; the driver knows CUDA %d.%d)\n", count, version / 1000,
-                            version % 1000 / 10);
+  std::string list = format(
+      "cuda:N  N of this machine's GPUs (%d; the driver knows CUDA %d.%d)\n",
+      count, version / 1000, version % 1000 / 10);
   for (int i = 0; i < count; ++i) {
     CudaPool::Member gpu;
     if (Status described = describe(*driver, i, gpu); !described.ok())
       list += "  " + described.message() + "\n";
     else
-      list += format("  GPU %d: %s, %s, compute capability %d.%d\n", i, gpu.name.c_str(), formatBytes(gpu.total).c_str(),
+      list += format("  GPU %d: %s, %s, compute capability %d.%d\n", i,
+                     gpu.name.c_str(), formatBytes(gpu.total).c_str(),
                      gpu.major, gpu.minor);
   }
   return list;
 }
 
-static Status openGpus(const Program &program, const DeviceOptions &options, std::vector<std::unique_ptr<Device>> &devices) {
+static Status openGpus(const Program &program, const DeviceOptions &options,
+                       std::vector<std::unique_ptr<Device>> &devices) {
   std::shared_ptr<CudaPool> pool;
   uint32_t count = program.table().devices();
   if (Status status = CudaPool::create(count, options, pool); !status.ok())
     return status;
   for (uint32_t i = 0; i < count; ++i) {
     std::unique_ptr<Device> device;
-    if (Status status = CudaDevice::open(pool, i, program, options, device); !status.ok())
+    if (Status status = CudaDevice::open(pool, i, program, options, device);
+        !status.ok())
       return status;
     devices.push_back(std::move(device));
   }
   return Status::success();
 }
 
-extern "C" __attribute__((visibility("default"))) const DevicePlugin *RONDO_DEVICE_PLUGIN_SYMBOL() {
+extern "C" __attribute__((visibility("default"))) const DevicePlugin *
+RONDO_DEVICE_PLUGIN_SYMBOL() {
   static const DevicePlugin plugin{kDevicePluginVersion, listGpus, openGpus};
   return &plugin;
 }

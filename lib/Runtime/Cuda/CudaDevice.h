@@ -17,17 +17,23 @@ namespace rondo::runtime::cuda {
 
 class CudaDevice final : public Device {
 public:
-  static Status open(const std::shared_ptr<CudaPool> &pool, uint32_t index, const Program &program,
-                     const DeviceOptions &options, std::unique_ptr<Device> &device);
+  static Status open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
+                     const Program &program, const DeviceOptions &options,
+                     std::unique_ptr<Device> &device);
   /// Finishes what was submitted.
   ~CudaDevice() override;
-  Buffer arena() override { return {reinterpret_cast<std::byte *>(memory), bytes}; }
+  Buffer arena() override {
+    return {reinterpret_cast<std::byte *>(memory), bytes};
+  }
   Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
-  Status share(Buffer memory, const std::string &what) override { return pool->share(memory, what); }
+  Status share(Buffer memory, const std::string &what) override {
+    return pool->share(memory, what);
+  }
   DeviceReport report() const override;
 
   // The rest is for its lanes.
-  CudaDevice(const std::shared_ptr<CudaPool> &pool, uint32_t index, const Program &program, const DeviceOptions &options)
+  CudaDevice(const std::shared_ptr<CudaPool> &pool, uint32_t index,
+             const Program &program, const DeviceOptions &options)
       : pool(pool), index(index), program(program), options(options) {}
   const Driver &driver() const { return pool->driver(); }
   Status makeCurrent() const;

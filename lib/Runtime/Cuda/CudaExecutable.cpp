@@ -16,13 +16,19 @@ using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
 using program::CallKind;
 
-Status CudaExecutable::create(const Program &program, const CudaPool &pool, const CudaPool::Member &gpu,
+Status CudaExecutable::create(const Program &program, const CudaPool &pool,
+                              const CudaPool::Member &gpu,
                               std::unique_ptr<CudaExecutable> &executable) {
   std::unique_ptr<CudaExecutable> result(new CudaExecutable(pool, gpu));
-  if (Status status = result->load(kOwnKernels, "Rondo's own kernels", result->own); !status.ok())
+  if (Status status =
+          result->load(kOwnKernels, "Rondo's own kernels", result->own);
+      !status.ok())
     return status;
-  for (auto [function, name] : {std::pair(&result->widen, "rondo_widen"), std::pair(&result->wait, "rondo_delay")})
-    if (Status status = pool.driver().status(pool.driver().moduleGetFunction(function, result->own, name), name); !status.ok())
+  for (auto [function, name] : {std::pair(&result->widen, "rondo_widen"),
+                                std::pair(&result->wait, "rondo_delay")})
+    if (Status status = pool.driver().status(
+            pool.driver().moduleGetFunction(function, result->own, name), name);
+        !status.ok())
       return status;
   if (Status status = result->loadProgram(program); !status.ok())
     return status;
@@ -38,7 +44,8 @@ CudaExecutable::~CudaExecutable() {
       (void)driver.moduleUnload(module);
 }
 
-Status CudaExecutable::load(const void *ptx, const std::string &what, Module &module) const {
+Status CudaExecutable::load(const void *ptx, const std::string &what,
+                            Module &module) const {
   std::string log(8192, '\0');
   JitOption options[] = {JitErrorLog, JitErrorLogBytes};
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
@@ -46,25 +53,36 @@ Status CudaExecutable::load(const void *ptx, const std::string &what, Module &mo
   if (result == Success)
     return Status::success();
   log.resize(log.find('\0') == std::string::npos ? log.size() : log.find('\0'));
-  return deviceError(what + ": the driver does not compile it for " + gpu.name + ": " + driver.text(result) +
+  return deviceError(what + ": the driver does not compile it for " + gpu.name +
+                     ": " + driver.text(result) +
                      (log.empty() ? "" : "\n" + log));
 }
 
-/// "sm_90" is 90; 0: not of that form. `exact`: "sm_90a" runs on that architecture alone.
+/// "sm_90" is 90; 0: not of that form. `exact`: "sm_90a" runs on that
+/// architecture alone.
 static int architecture(std::string_view name, bool &exact) {
   if (name.rfind("sm_", 0) != 0)
     return 0;
   int value = 0;
-  auto [stop, error] = std::from_chars(name.data() + 3, name.data() + name.size(), value);
+  auto [stop, error] =
+      std::from_chars(name.data() + 3, name.data() + name.size(), value);
   exact = stop != name.data() + name.size();
-  return error == std::errc() && (!exact || std::string_view(stop, (size_t)(name.data() + name.size() - stop)) == "a") ? value : 0;
+  return error == std::errc() &&
+                 (!exact ||
+                  std::string_view(
+                      stop, (size_t)(name.data() + name.size() - stop)) == "a")
+             ? value
+             : 0;
 }
 
 Status CudaExecutable::loadProgram(const Program &program) {
   const program::Program &table = program.table();
   if (sizeOf(table.device_code()) == 0)
-    return flagsError(program.path() + ": holds no code for GPUs (it was compiled for '" + std::string(text(table.target())) +
-                      "'); compile it again with --target=sm_80 or another GPU's, or run it with " +
+    return flagsError(program.path() +
+                      ": holds no code for GPUs (it was compiled for '" +
+                      std::string(text(table.target())) +
+                      "'); compile it again with --target=sm_80 or another "
+                      "GPU's, or run it with " +
                       format("--device=host:%u", table.devices()));
   int capability = 10 * gpu.major + gpu.minor, best = 0;
   const program::DeviceCode *chosen = nullptr;
@@ -72,28 +90,39 @@ Status CudaExecutable::loadProgram(const Program &program) {
   for (const program::DeviceCode *candidate : *table.device_code()) {
     bool exact = false;
     int needs = architecture(text(candidate->arch()), exact);
-    offered += (offered.empty() ? "" : ", ") + std::string(text(candidate->arch()));
-    if (needs == 0 || (exact ? needs != capability : needs > capability) || needs < best)
+    offered +=
+        (offered.empty() ? "" : ", ") + std::string(text(candidate->arch()));
+    if (needs == 0 || (exact ? needs != capability : needs > capability) ||
+        needs < best)
       continue;
     best = needs;
     chosen = candidate;
   }
   if (!chosen)
-    return deviceError(format("%s: its code is for %s, but %s is of compute capability %d.%d; compile it again with "
+    return deviceError(format("%s: its code is for %s, but %s is of compute "
+                              "capability %d.%d; compile it again with "
                               "--target=sm_%d",
-                              program.path().c_str(), offered.c_str(), gpu.name.c_str(), gpu.major, gpu.minor, capability));
+                              program.path().c_str(), offered.c_str(),
+                              gpu.name.c_str(), gpu.major, gpu.minor,
+                              capability));
   std::span<const std::byte> ptx = program.blob(chosen->ptx());
   if (ptx.empty() || ptx.back() != std::byte(0))
-    return userError(program.path() + ": damaged: the text of its code for " + std::string(text(chosen->arch())) + " does not end");
-  return load(ptx.data(), program.path() + ": code for " + std::string(text(chosen->arch())), code);
+    return userError(program.path() + ": damaged: the text of its code for " +
+                     std::string(text(chosen->arch())) + " does not end");
+  return load(
+      ptx.data(),
+      program.path() + ": code for " + std::string(text(chosen->arch())), code);
 }
 
 Status CudaExecutable::resolveKernel(const program::Call &source, Call &call) {
   std::string symbol(text(source.gpu_symbol()));
   if (symbol.empty())
     return userError(call.name + ": has no kernel for GPUs (gpu_symbol)");
-  if (Result result = driver.moduleGetFunction(&call.function, code, symbol.c_str()); result != Success)
-    return userError(call.name + ": the program's code lacks kernel '" + symbol + "' (" + driver.text(result) + ")");
+  if (Result result =
+          driver.moduleGetFunction(&call.function, code, symbol.c_str());
+      result != Success)
+    return userError(call.name + ": the program's code lacks kernel '" +
+                     symbol + "' (" + driver.text(result) + ")");
   std::copy(source.grid()->begin(), source.grid()->end(), call.grid);
   std::copy(source.block()->begin(), source.block()->end(), call.block);
   call.sharedBytes = source.shared_bytes();
@@ -103,13 +132,19 @@ Status CudaExecutable::resolveKernel(const program::Call &source, Call &call) {
   int most = 0;
   (void)driver.deviceGetAttribute(&most, SharedMemoryOptIn, gpu.handle);
   if (call.sharedBytes > (uint32_t)most)
-    return deviceError(format("%s: needs %u bytes of shared memory a block, %s has %d", call.name.c_str(), call.sharedBytes,
-                              gpu.name.c_str(), most));
-  return driver.status(driver.functionSetAttribute(call.function, kMaxDynamicSharedMemory, (int)call.sharedBytes), call.name);
+    return deviceError(
+        format("%s: needs %u bytes of shared memory a block, %s has %d",
+               call.name.c_str(), call.sharedBytes, gpu.name.c_str(), most));
+  return driver.status(driver.functionSetAttribute(call.function,
+                                                   kMaxDynamicSharedMemory,
+                                                   (int)call.sharedBytes),
+                       call.name);
 }
 
-/// What every argument of every entry is aligned to, in bytes: buffers lie at multiples of 256.
-static std::vector<std::vector<uint64_t>> argumentAlignments(const program::Program &table) {
+/// What every argument of every entry is aligned to, in bytes: buffers lie at
+/// multiples of 256.
+static std::vector<std::vector<uint64_t>>
+argumentAlignments(const program::Program &table) {
   std::vector<std::vector<uint64_t>> alignments(sizeOf(table.entries()));
   for (const program::Op *op : *table.ops()) {
     if (op->kind() != program::OpKind::Launch)
@@ -131,19 +166,24 @@ Status CudaExecutable::resolve(const program::Program &table) {
   size_t mostPlaces = 0;
   for (uint32_t e = 0; e < entries.size(); ++e) {
     const program::Entry &entry = *table.entries()->Get(e);
-    if (alignments[e].empty() && std::none_of(table.ops()->begin(), table.ops()->end(), [&](const program::Op *op) {
-          return op->kind() == program::OpKind::Launch && op->entry() == (int32_t)e;
-        }))
+    if (alignments[e].empty() &&
+        std::none_of(table.ops()->begin(), table.ops()->end(),
+                     [&](const program::Op *op) {
+                       return op->kind() == program::OpKind::Launch &&
+                              op->entry() == (int32_t)e;
+                     }))
       continue;
     entries[e] = {(uint32_t)calls_.size(), sizeOf(entry.calls())};
     for (uint32_t c = 0; c < entries[e].callCount; ++c) {
       const program::Call &source = *entry.calls()->Get(c);
       Call call;
       call.kind = source.kind();
-      call.name = text(source.node()).empty() ? "entry '" + std::string(text(entry.name())) + "'"
-                                              : "node '" + std::string(text(source.node())) + "'";
+      call.name = text(source.node()).empty()
+                      ? "entry '" + std::string(text(entry.name())) + "'"
+                      : "node '" + std::string(text(source.node())) + "'";
       if (call.kind == CallKind::Kernel)
-        call.name += " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
+        call.name +=
+            " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
       call.firstAddress = (uint32_t)places.size();
       call.addressCount = sizeOf(source.addresses());
       uint64_t alignment[3] = {256, 256, 256};
@@ -152,7 +192,8 @@ Status CudaExecutable::resolve(const program::Program &table) {
         places.push_back({address.argument(), address.offset()});
         if (i < 3 && address.argument() < alignments[e].size()) {
           uint64_t offset = address.offset();
-          alignment[i] = std::min(alignments[e][address.argument()], offset ? offset & -offset : 256);
+          alignment[i] = std::min(alignments[e][address.argument()],
+                                  offset ? offset & -offset : 256);
         }
       }
       mostPlaces = std::max<size_t>(mostPlaces, call.addressCount);
@@ -166,7 +207,8 @@ Status CudaExecutable::resolve(const program::Program &table) {
         std::string message = status.message();
         if (call.kind == CallKind::Gemm)
           message = call.name + ": " + message;
-        if (std::find(problems.begin(), problems.end(), message) == problems.end())
+        if (std::find(problems.begin(), problems.end(), message) ==
+            problems.end())
           problems.push_back(message);
         problem = status.code();
       }
@@ -192,29 +234,36 @@ uint32_t CudaExecutable::mostCalls() const {
   return most;
 }
 
-Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments, Address status, Stream stream) {
+Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments,
+                              Address status, Stream stream) {
   const Entry &entry = entries[index];
   for (uint32_t c = 0; c < entry.callCount; ++c) {
     const Call &call = calls_[entry.firstCall + c];
     auto address = [&](uint32_t i) {
       const Place &place = places[call.firstAddress + i];
-      return reinterpret_cast<Address>(arguments[place.argument]) + place.offset;
+      return reinterpret_cast<Address>(arguments[place.argument]) +
+             place.offset;
     };
     Result result = Success;
     switch (call.kind) {
     case CallKind::Kernel:
       if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
         break;
-      // The driver reads as many parameters as the kernel declares: the last is there for those that want it.
+      // The driver reads as many parameters as the kernel declares: the last is
+      // there for those that want it.
       for (uint32_t i = 0; i <= call.addressCount; ++i) {
         values[i] = i < call.addressCount ? address(i) : status + 4 * c;
         parameters[i] = &values[i];
       }
-      result = driver.launchKernel(call.function, call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
-                                   call.block[2], call.sharedBytes, stream, parameters.data(), nullptr);
+      result = driver.launchKernel(call.function, call.grid[0], call.grid[1],
+                                   call.grid[2], call.block[0], call.block[1],
+                                   call.block[2], call.sharedBytes, stream,
+                                   parameters.data(), nullptr);
       break;
     case CallKind::Gemm:
-      if (Status product = gemms.run(call.gemm, address(0), address(1), address(2), stream, widen); !product.ok())
+      if (Status product = gemms.run(call.gemm, address(0), address(1),
+                                     address(2), stream, widen);
+          !product.ok())
         return Status(product.code(), call.name + ": " + product.message());
       break;
     case CallKind::Zero:
@@ -234,5 +283,7 @@ Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments, Addre
 
 Status CudaExecutable::delay(uint64_t nanoseconds, Stream stream) const {
   void *arguments[] = {&nanoseconds};
-  return driver.status(driver.launchKernel(wait, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr), "a delay");
+  return driver.status(driver.launchKernel(wait, 1, 1, 1, 1, 1, 1, 0, stream,
+                                           arguments, nullptr),
+                       "a delay");
 }

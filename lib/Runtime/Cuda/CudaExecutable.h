@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The program's PTX, compiled by the driver, and the launch list of every entry that a Launch operation names.
+// The program's PTX, compiled by the driver, and the launch list of every entry
+// that a Launch operation names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,15 +22,19 @@ namespace rondo::runtime::cuda {
 /// Its calls need the device's context to be current.
 class CudaExecutable {
 public:
-  /// Errors name what the program lacks, or the node whose kernel or product this GPU cannot run.
-  static Status create(const Program &program, const CudaPool &pool, const CudaPool::Member &gpu,
+  /// Errors name what the program lacks, or the node whose kernel or product
+  /// this GPU cannot run.
+  static Status create(const Program &program, const CudaPool &pool,
+                       const CudaPool::Member &gpu,
                        std::unique_ptr<CudaExecutable> &executable);
   ~CudaExecutable();
   CudaExecutable(const CudaExecutable &) = delete;
   CudaExecutable &operator=(const CudaExecutable &) = delete;
 
-  /// Puts an entry's calls on a stream. Call number c sets the 32-bit word `status` + 4 c to 1 when an index is out of range.
-  Status launch(uint32_t entry, std::byte *const *arguments, Address status, Stream stream);
+  /// Puts an entry's calls on a stream. Call number c sets the 32-bit word
+  /// `status` + 4 c to 1 when an index is out of range.
+  Status launch(uint32_t entry, std::byte *const *arguments, Address status,
+                Stream stream);
   /// Keeps a stream busy.
   Status delay(uint64_t nanoseconds, Stream stream) const;
 
@@ -55,7 +60,8 @@ private:
     uint32_t firstCall = 0, callCount = 0;
   };
 
-  CudaExecutable(const CudaPool &pool, const CudaPool::Member &gpu) : driver(pool.driver()), gpu(gpu), gemms(driver) {}
+  CudaExecutable(const CudaPool &pool, const CudaPool::Member &gpu)
+      : driver(pool.driver()), gpu(gpu), gemms(driver) {}
   Status load(const void *ptx, const std::string &what, Module &module) const;
   Status loadProgram(const Program &program);
   Status resolve(const program::Program &table);
@@ -66,7 +72,8 @@ private:
   CudaGemms gemms;
   Module code = nullptr, own = nullptr;
   Function widen = nullptr, wait = nullptr;
-  std::vector<Entry> entries; ///< By entry of the program; those that only the host runs are empty.
+  std::vector<Entry> entries; ///< By entry of the program; those that only the
+                              ///< host runs are empty.
   std::vector<Call> calls_;
   std::vector<Place> places;
   std::vector<Address> values; ///< A launch's parameters.

@@ -18,13 +18,16 @@ using rondo::program::ElementType;
 constexpr uint64_t kWorkspace = 32u << 20;
 
 static BlasType blasType(ElementType type) {
-  return type == ElementType::BF16 ? BlasBF16 : type == ElementType::F16 ? BlasF16 : BlasF32;
+  return type == ElementType::BF16  ? BlasBF16
+         : type == ElementType::F16 ? BlasF16
+                                    : BlasF32;
 }
 
 Status CudaGemms::check(int status, const char *what) const {
   if (status == 0)
     return Status::success();
-  return deviceError(format("%s of cuBLASLt %zu: %s", what, blas->version(), blas->statusName(status)));
+  return deviceError(format("%s of cuBLASLt %zu: %s", what, blas->version(),
+                            blas->statusName(status)));
 }
 
 CudaGemms::~CudaGemms() {
@@ -42,16 +45,20 @@ CudaGemms::~CudaGemms() {
 }
 
 static std::string productText(const GemmShape &shape) {
-  return format("a product of %lld x %lld x %lld in batches of %lld, %s x %s to %s", (long long)shape.m, (long long)shape.n,
-                (long long)shape.k, (long long)shape.batch, elementName(shape.typeA), elementName(shape.typeB),
-                elementName(shape.typeC));
+  return format(
+      "a product of %lld x %lld x %lld in batches of %lld, %s x %s to %s",
+      (long long)shape.m, (long long)shape.n, (long long)shape.k,
+      (long long)shape.batch, elementName(shape.typeA),
+      elementName(shape.typeB), elementName(shape.typeC));
 }
 
-Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3], uint32_t &number) {
+Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3],
+                      uint32_t &number) {
   if (!blas) {
     if (Status status = CublasLt::load(blas); !status.ok())
       return status;
-    if (Status status = check(blas->create(&handle), "cublasLtCreate"); !status.ok())
+    if (Status status = check(blas->create(&handle), "cublasLtCreate");
+        !status.ok())
       return status;
   }
   number = (uint32_t)plans.size();
@@ -63,81 +70,119 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3], ui
     return Status::success();
   uint64_t alignments[3] = {alignment[0], alignment[1], alignment[2]};
   if (shape.typeA != shape.typeB) {
-    uint64_t elements[2] = {(uint64_t)(shape.m * shape.k) * (shape.strideA ? (uint64_t)shape.batch : 1),
-                            (uint64_t)(shape.k * shape.n) * (shape.strideB ? (uint64_t)shape.batch : 1)};
+    uint64_t elements[2] = {(uint64_t)(shape.m * shape.k) *
+                                (shape.strideA ? (uint64_t)shape.batch : 1),
+                            (uint64_t)(shape.k * shape.n) *
+                                (shape.strideB ? (uint64_t)shape.batch : 1)};
     for (int operand = 0; operand < 2; ++operand) {
       if ((operand ? shape.typeB : shape.typeA) == ElementType::F32)
         continue;
       plan.widen[operand] = true;
-      widened[operand] = std::max(widened[operand], (4 * elements[operand] + 255) / 256 * 256);
+      widened[operand] =
+          std::max(widened[operand], (4 * elements[operand] + 255) / 256 * 256);
       alignments[operand] = 256;
     }
   }
-  ElementType computed = plan.widen[0] || plan.widen[1] ? ElementType::F32 : shape.typeA;
+  ElementType computed =
+      plan.widen[0] || plan.widen[1] ? ElementType::F32 : shape.typeA;
   if (shape.typeC != ElementType::F32 && shape.typeC != computed)
     return deviceError("cuBLASLt has no " + productText(shape).substr(2) +
-                       ": the result must be float32 or of the operands' type; compile the model with one --precision");
+                       ": the result must be float32 or of the operands' type; "
+                       "compile the model with one --precision");
   return choose(plan, alignments);
 }
 
 Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[3]) {
   const GemmShape &shape = plan.shape;
-  auto layout = [&](BlasLayout &layout, ElementType type, int64_t rows, int64_t columns, int64_t leading,
+  auto layout = [&](BlasLayout &layout, ElementType type, int64_t rows,
+                    int64_t columns, int64_t leading,
                     int64_t stride) -> Status {
-    if (Status status = check(blas->layoutCreate(&layout, blasType(type), (uint64_t)rows, (uint64_t)columns, leading),
-                              "cublasLtMatrixLayoutCreate");
+    if (Status status =
+            check(blas->layoutCreate(&layout, blasType(type), (uint64_t)rows,
+                                     (uint64_t)columns, leading),
+                  "cublasLtMatrixLayoutCreate");
         !status.ok())
       return status;
     auto batch = (int32_t)shape.batch;
-    if (Status status = check(blas->layoutSet(layout, BlasBatchCount, &batch, sizeof batch), "a layout's batch"); !status.ok())
+    if (Status status =
+            check(blas->layoutSet(layout, BlasBatchCount, &batch, sizeof batch),
+                  "a layout's batch");
+        !status.ok())
       return status;
-    return check(blas->layoutSet(layout, BlasBatchStride, &stride, sizeof stride), "a layout's stride");
+    return check(
+        blas->layoutSet(layout, BlasBatchStride, &stride, sizeof stride),
+        "a layout's stride");
   };
-  // Row-major C = A B is column-major C' = B' A', and each matrix's transpose is what lies in memory. Widened operands are packed.
-  int64_t rowsA = shape.transposeA ? shape.k : shape.m, columnsA = shape.transposeA ? shape.m : shape.k;
-  int64_t rowsB = shape.transposeB ? shape.n : shape.k, columnsB = shape.transposeB ? shape.k : shape.n;
+  // Row-major C = A B is column-major C' = B' A', and each matrix's transpose
+  // is what lies in memory. Widened operands are packed.
+  int64_t rowsA = shape.transposeA ? shape.k : shape.m,
+          columnsA = shape.transposeA ? shape.m : shape.k;
+  int64_t rowsB = shape.transposeB ? shape.n : shape.k,
+          columnsB = shape.transposeB ? shape.k : shape.n;
   bool wideA = plan.widen[0], wideB = plan.widen[1];
   int64_t strideA = wideA && shape.strideA ? rowsA * columnsA : shape.strideA;
   int64_t strideB = wideB && shape.strideB ? rowsB * columnsB : shape.strideB;
-  ElementType typeA = wideA ? ElementType::F32 : shape.typeA, typeB = wideB ? ElementType::F32 : shape.typeB;
-  if (Status status = layout(plan.first, typeB, columnsB, rowsB, wideB ? columnsB : shape.ldb, strideB); !status.ok())
+  ElementType typeA = wideA ? ElementType::F32 : shape.typeA,
+              typeB = wideB ? ElementType::F32 : shape.typeB;
+  if (Status status = layout(plan.first, typeB, columnsB, rowsB,
+                             wideB ? columnsB : shape.ldb, strideB);
+      !status.ok())
     return status;
-  if (Status status = layout(plan.second, typeA, columnsA, rowsA, wideA ? columnsA : shape.lda, strideA); !status.ok())
+  if (Status status = layout(plan.second, typeA, columnsA, rowsA,
+                             wideA ? columnsA : shape.lda, strideA);
+      !status.ok())
     return status;
-  if (Status status = layout(plan.result, shape.typeC, shape.n, shape.m, shape.ldc, shape.strideC); !status.ok())
+  if (Status status = layout(plan.result, shape.typeC, shape.n, shape.m,
+                             shape.ldc, shape.strideC);
+      !status.ok())
     return status;
-  if (Status status = check(blas->descriptionCreate(&plan.description, BlasComputeF32, BlasF32), "cublasLtMatmulDescCreate");
+  if (Status status = check(
+          blas->descriptionCreate(&plan.description, BlasComputeF32, BlasF32),
+          "cublasLtMatmulDescCreate");
       !status.ok())
     return status;
   for (auto [attribute, transposed] :
-       {std::pair(BlasTransposeA, shape.transposeB), std::pair(BlasTransposeB, shape.transposeA)}) {
+       {std::pair(BlasTransposeA, shape.transposeB),
+        std::pair(BlasTransposeB, shape.transposeA)}) {
     BlasTranspose value = transposed ? BlasTransposed : BlasNormal;
-    if (Status status = check(blas->descriptionSet(plan.description, attribute, &value, sizeof value), "a transposition");
+    if (Status status = check(blas->descriptionSet(plan.description, attribute,
+                                                   &value, sizeof value),
+                              "a transposition");
         !status.ok())
       return status;
   }
   BlasPreference preference = nullptr;
-  if (Status status = check(blas->preferenceCreate(&preference), "cublasLtMatmulPreferenceCreate"); !status.ok())
+  if (Status status = check(blas->preferenceCreate(&preference),
+                            "cublasLtMatmulPreferenceCreate");
+      !status.ok())
     return status;
-  auto limit = [](uint64_t bytes) { return (uint32_t)std::min<uint64_t>(bytes, 256); };
-  uint32_t first = limit(alignment[1]), second = limit(alignment[0]), result = limit(alignment[2]);
-  int status = blas->preferenceSet(preference, BlasMaxWorkspace, &kWorkspace, sizeof kWorkspace);
+  auto limit = [](uint64_t bytes) {
+    return (uint32_t)std::min<uint64_t>(bytes, 256);
+  };
+  uint32_t first = limit(alignment[1]), second = limit(alignment[0]),
+           result = limit(alignment[2]);
+  int status = blas->preferenceSet(preference, BlasMaxWorkspace, &kWorkspace,
+                                   sizeof kWorkspace);
   for (auto [attribute, value] :
-       {std::pair(BlasReductionSchemes, kBlasReduceInWorkspace), std::pair(BlasAlignmentA, first),
-        std::pair(BlasAlignmentB, second), std::pair(BlasAlignmentC, result), std::pair(BlasAlignmentD, result)})
+       {std::pair(BlasReductionSchemes, kBlasReduceInWorkspace),
+        std::pair(BlasAlignmentA, first), std::pair(BlasAlignmentB, second),
+        std::pair(BlasAlignmentC, result), std::pair(BlasAlignmentD, result)})
     if (status == 0)
       status = blas->preferenceSet(preference, attribute, &value, sizeof value);
   BlasChoice choice{};
   int found = 0;
   if (status == 0)
-    status = blas->choose(handle, plan.description, plan.first, plan.second, plan.result, plan.result, preference, 1, &choice,
-                          &found);
+    status =
+        blas->choose(handle, plan.description, plan.first, plan.second,
+                     plan.result, plan.result, preference, 1, &choice, &found);
   (void)blas->preferenceDestroy(preference);
   if (status == 0 && found > 0)
     status = choice.state;
   if (status != 0 || found == 0)
-    return deviceError(format("cuBLASLt %zu has no algorithm for %s (%s)", blas->version(), productText(shape).c_str(),
-                              status ? blas->statusName(status) : "none found"));
+    return deviceError(
+        format("cuBLASLt %zu has no algorithm for %s (%s)", blas->version(),
+               productText(shape).c_str(),
+               status ? blas->statusName(status) : "none found"));
   plan.algorithm = choice.algorithm;
   return Status::success();
 }
@@ -147,23 +192,32 @@ Status CudaGemms::finish() {
     return Status::success();
   workspaceSize = kWorkspace + widened[0] + widened[1];
   return driver.status(driver.memAlloc(&workspace, workspaceSize),
-                       "cuMemAlloc of " + formatBytes(workspaceSize) + " for cuBLASLt's workspace");
+                       "cuMemAlloc of " + formatBytes(workspaceSize) +
+                           " for cuBLASLt's workspace");
 }
 
-Status CudaGemms::widenOperand(const Plan &plan, int operand, Address &address, Stream stream, Function widen) const {
+Status CudaGemms::widenOperand(const Plan &plan, int operand, Address &address,
+                               Stream stream, Function widen) const {
   const GemmShape &shape = plan.shape;
   bool transpose = operand ? shape.transposeB : shape.transposeA;
-  uint64_t rows = (uint64_t)(operand ? (transpose ? shape.n : shape.k) : (transpose ? shape.k : shape.m));
-  uint64_t columns = (uint64_t)(operand ? (transpose ? shape.k : shape.n) : (transpose ? shape.m : shape.k));
-  uint64_t leading = (uint64_t)(operand ? shape.ldb : shape.lda), stride = (uint64_t)(operand ? shape.strideB : shape.strideA);
-  uint64_t source = address, target = workspace + kWorkspace + (operand ? widened[0] : 0);
-  uint64_t half = (operand ? shape.typeB : shape.typeA) == ElementType::F16, elements = rows * columns;
+  uint64_t rows = (uint64_t)(operand ? (transpose ? shape.n : shape.k)
+                                     : (transpose ? shape.k : shape.m));
+  uint64_t columns = (uint64_t)(operand ? (transpose ? shape.k : shape.n)
+                                        : (transpose ? shape.m : shape.k));
+  uint64_t leading = (uint64_t)(operand ? shape.ldb : shape.lda),
+           stride = (uint64_t)(operand ? shape.strideB : shape.strideA);
+  uint64_t source = address,
+           target = workspace + kWorkspace + (operand ? widened[0] : 0);
+  uint64_t half = (operand ? shape.typeB : shape.typeA) == ElementType::F16,
+           elements = rows * columns;
   uint64_t batches = stride ? (uint64_t)shape.batch : 1;
   address = target;
   void *parameters[] = {&source, &target, &elements, &columns, &leading, &half};
   for (uint64_t batch = 0; batch < batches; ++batch) {
-    auto blocks = (unsigned)std::min<uint64_t>((elements + 255) / 256, 1u << 16);
-    Result result = driver.launchKernel(widen, blocks, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    auto blocks =
+        (unsigned)std::min<uint64_t>((elements + 255) / 256, 1u << 16);
+    Result result = driver.launchKernel(widen, blocks, 1, 1, 256, 1, 1, 0,
+                                        stream, parameters, nullptr);
     if (result != Success)
       return driver.status(result, "widening an operand");
     source += 2 * stride;
@@ -172,7 +226,8 @@ Status CudaGemms::widenOperand(const Plan &plan, int operand, Address &address, 
   return Status::success();
 }
 
-Status CudaGemms::run(uint32_t number, Address a, Address b, Address c, Stream stream, Function widen) const {
+Status CudaGemms::run(uint32_t number, Address a, Address b, Address c,
+                      Stream stream, Function widen) const {
   const Plan &plan = plans[number];
   const GemmShape &shape = plan.shape;
   if (shape.m == 0 || shape.n == 0 || shape.batch == 0)
@@ -180,20 +235,28 @@ Status CudaGemms::run(uint32_t number, Address a, Address b, Address c, Stream s
   if (shape.k == 0) {
     uint64_t element = elementBytes(shape.typeC);
     for (int64_t i = 0; i < shape.batch && !shape.accumulate; ++i)
-      if (Result result = driver.memset2DAsync(c + element * (uint64_t)(i * shape.strideC), element * (uint64_t)shape.ldc, 0,
-                                               element * (uint64_t)shape.n, (size_t)shape.m, stream);
+      if (Result result = driver.memset2DAsync(
+              c + element * (uint64_t)(i * shape.strideC),
+              element * (uint64_t)shape.ldc, 0, element * (uint64_t)shape.n,
+              (size_t)shape.m, stream);
           result != Success)
         return driver.status(result, "cuMemsetD2D8Async");
     return Status::success();
   }
   for (int operand = 0; operand < 2; ++operand)
     if (plan.widen[operand])
-      if (Status status = widenOperand(plan, operand, operand ? b : a, stream, widen); !status.ok())
+      if (Status status =
+              widenOperand(plan, operand, operand ? b : a, stream, widen);
+          !status.ok())
         return status;
   float alpha = shape.alpha, beta = shape.accumulate ? 1.0f : 0.0f;
-  auto pointer = [](Address address) { return reinterpret_cast<void *>(address); };
-  return check(blas->multiply(handle, plan.description, &alpha, pointer(b), plan.first, pointer(a), plan.second, &beta,
-                              pointer(c), plan.result, pointer(c), plan.result, &plan.algorithm, pointer(workspace), kWorkspace,
+  auto pointer = [](Address address) {
+    return reinterpret_cast<void *>(address);
+  };
+  return check(blas->multiply(handle, plan.description, &alpha, pointer(b),
+                              plan.first, pointer(a), plan.second, &beta,
+                              pointer(c), plan.result, pointer(c), plan.result,
+                              &plan.algorithm, pointer(workspace), kWorkspace,
                               stream),
                "cublasLtMatmul");
 }

@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Products compute in f32: never in TF32. The library's first choice for a shape within a fixed workspace is taken, among
-// those that add partial products in one order; it is made once, so that a product has the same bits in every step and on every
-// GPU of one kind. Where C is bf16 or f16 and accumulates, the library may round the product before it adds it; gradients are f32.
+// Products compute in f32: never in TF32. The library's first choice for a
+// shape within a fixed workspace is taken, among those that add partial
+// products in one order; it is made once, so that a product has the same bits
+// in every step and on every GPU of one kind. Where C is bf16 or f16 and
+// accumulates, the library may round the product before it adds it; gradients
+// are f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +24,8 @@
 
 namespace rondo::runtime::cuda {
 
-/// The products of one device's program. Its calls need the device's context to be current.
+/// The products of one device's program. Its calls need the device's context to
+/// be current.
 class CudaGemms {
 public:
   explicit CudaGemms(const Driver &driver) : driver(driver) {}
@@ -29,13 +33,16 @@ public:
   CudaGemms(const CudaGemms &) = delete;
   CudaGemms &operator=(const CudaGemms &) = delete;
 
-  /// Adds a product, whose A, B and C lie at multiples of `alignment` bytes; `plan`: its number. Errors (Code::Device): cuBLASLt is
-  /// missing, or has no product of this kind; the caller says of which node.
-  Status add(const GemmShape &shape, const uint64_t (&alignment)[3], uint32_t &plan);
+  /// Adds a product, whose A, B and C lie at multiples of `alignment` bytes;
+  /// `plan`: its number. Errors (Code::Device): cuBLASLt is missing, or has no
+  /// product of this kind; the caller says of which node.
+  Status add(const GemmShape &shape, const uint64_t (&alignment)[3],
+             uint32_t &plan);
   /// After the last add: takes the workspace from the device.
   Status finish();
   /// `widen`: rondo_widen of CudaKernels.h; null unless widens().
-  Status run(uint32_t plan, Address a, Address b, Address c, Stream stream, Function widen) const;
+  Status run(uint32_t plan, Address a, Address b, Address c, Stream stream,
+             Function widen) const;
 
   uint64_t workspaceBytes() const { return workspaceSize; }
   /// Some product has operands of two types: they are widened to f32 first.
@@ -46,11 +53,13 @@ private:
     GemmShape shape;
     bool widen[2] = {false, false}; ///< A, B.
     BlasDescription description = nullptr;
-    BlasLayout first = nullptr, second = nullptr, result = nullptr; ///< Of B, A, C: column major is the transpose.
+    BlasLayout first = nullptr, second = nullptr,
+               result = nullptr; ///< Of B, A, C: column major is the transpose.
     BlasAlgorithm algorithm{};
   };
   Status choose(Plan &plan, const uint64_t (&alignment)[3]);
-  Status widenOperand(const Plan &plan, int operand, Address &address, Stream stream, Function function) const;
+  Status widenOperand(const Plan &plan, int operand, Address &address,
+                      Stream stream, Function function) const;
   Status check(int status, const char *what) const;
 
   const Driver &driver;

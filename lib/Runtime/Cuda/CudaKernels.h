@@ -15,8 +15,9 @@
 
 namespace rondo::runtime::cuda {
 
-/// rondo_widen(source, target, elements, columns, leading, half): packs a matrix of bf16 (half: f16) as f32.
-/// rondo_delay(nanoseconds): does nothing for so long.
+/// rondo_widen(source, target, elements, columns, leading, half): packs a
+/// matrix of bf16 (half: f16) as f32. rondo_delay(nanoseconds): does nothing
+/// for so long.
 constexpr char kOwnKernels[] = R"ptx(
 .version 7.0
 .target sm_80

@@ -31,10 +31,17 @@ Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
   // One place stays empty: the event of the task before the head is still read.
   ring.resize(std::bit_ceil(std::max(capacity + 1, 16u)));
   callsPerPlace = device.executable->mostCalls();
-  words = reinterpret_cast<uint32_t *>(device.laneWords(kFirstStatus + (uint64_t)ring.size() * callsPerPlace));
-  if (Status status = driver.status(driver.streamCreate(&stream, kStreamNonBlocking, priority), "cuStreamCreate"); !status.ok())
+  words = reinterpret_cast<uint32_t *>(
+      device.laneWords(kFirstStatus + (uint64_t)ring.size() * callsPerPlace));
+  if (Status status = driver.status(
+          driver.streamCreate(&stream, kStreamNonBlocking, priority),
+          "cuStreamCreate");
+      !status.ok())
     return status;
-  auto create = [&](EventHandle &event) { return driver.status(driver.eventCreate(&event, kEventDefault), "cuEventCreate"); };
+  auto create = [&](EventHandle &event) {
+    return driver.status(driver.eventCreate(&event, kEventDefault),
+                         "cuEventCreate");
+  };
   if (Status status = create(origin); !status.ok())
     return status;
   for (Place &place : ring)
@@ -43,9 +50,13 @@ Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
         return status;
   // Twice: the first record of a stream takes longer.
   for (int i = 0; i < 2; ++i) {
-    if (Status status = driver.status(driver.eventRecord(origin, stream), "cuEventRecord"); !status.ok())
+    if (Status status =
+            driver.status(driver.eventRecord(origin, stream), "cuEventRecord");
+        !status.ok())
       return status;
-    if (Status status = driver.status(driver.streamSynchronize(stream), "cuStreamSynchronize"); !status.ok())
+    if (Status status = driver.status(driver.streamSynchronize(stream),
+                                      "cuStreamSynchronize");
+        !status.ok())
       return status;
     lastTime = (double)now();
   }
@@ -68,12 +79,16 @@ CudaLane::~CudaLane() {
 }
 
 Address CudaLane::statusWord(uint32_t number) const {
-  return reinterpret_cast<Address>(words + kFirstStatus + (uint64_t)(number & (ring.size() - 1)) * callsPerPlace);
+  return reinterpret_cast<Address>(words + kFirstStatus +
+                                   (uint64_t)(number & (ring.size() - 1)) *
+                                       callsPerPlace);
 }
 
 std::string CudaLane::name(const TaskCall &call) const {
-  return format("step %u: %s: GPU %u (%s)", call.iteration, opText(device.program.table(), call.task->index).c_str(),
-                device.index, device.pool->members()[device.index].name.c_str());
+  return format("step %u: %s: GPU %u (%s)", call.iteration,
+                opText(device.program.table(), call.task->index).c_str(),
+                device.index,
+                device.pool->members()[device.index].name.c_str());
 }
 
 //===----------------------------------------------------------------------===//
@@ -82,14 +97,18 @@ std::string CudaLane::name(const TaskCall &call) const {
 
 void CudaLane::submit(const TaskCall &call) {
   uint32_t number = tail.load(std::memory_order_relaxed);
-  for (uint32_t first; number - (first = head.load(std::memory_order_acquire)) >= ring.size() - 1;)
+  for (uint32_t first;
+       number - (first = head.load(std::memory_order_acquire)) >=
+       ring.size() - 1;)
     head.wait(first, std::memory_order_acquire);
   Place &place = ring[number & (ring.size() - 1)];
   place.call = call;
   place.timed = place.ran = false;
   if (!device.pool->failed())
     if (Status status = issue(place, number); !status.ok())
-      device.pool->fail(call.iteration, Status(status.code(), name(call) + ": " + status.message()));
+      device.pool->fail(
+          call.iteration,
+          Status(status.code(), name(call) + ": " + status.message()));
   tail.store(number + 1, std::memory_order_release);
   device.wake();
 }
@@ -104,11 +123,16 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
       continue;
     Result result = Success;
     if (void *native = wait.event->native(value))
-      result = driver.streamWaitEvent(stream, static_cast<EventHandle>(native), 0);
+      result =
+          driver.streamWaitEvent(stream, static_cast<EventHandle>(native), 0);
     else
-      result = driver.streamWaitValue(stream, reinterpret_cast<Address>(wait.event->word(value)), value, kWaitUntilReached);
+      result = driver.streamWaitValue(
+          stream, reinterpret_cast<Address>(wait.event->word(value)), value,
+          kWaitUntilReached);
     if (result != Success)
-      return deviceError("waiting for " + opText(device.program.table(), wait.index) + ": " + driver.text(result));
+      return deviceError("waiting for " +
+                         opText(device.program.table(), wait.index) + ": " +
+                         driver.text(result));
   }
   return Status::success();
 }
@@ -116,19 +140,24 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
 Status CudaLane::perform(const TaskCall &call, uint32_t number) {
   const Driver &driver = device.driver();
   const Task &task = *call.task;
-  auto argument = [&](int i) { return reinterpret_cast<Address>(call.arguments[i]); };
+  auto argument = [&](int i) {
+    return reinterpret_cast<Address>(call.arguments[i]);
+  };
   switch (task.kind) {
   case TaskKind::Copy:
     if (task.bytes == 0)
       return Status::success();
-    return driver.status(driver.memcpyAsync(argument(1), argument(0), task.bytes, stream),
-                         "a copy of " + formatBytes(task.bytes));
+    return driver.status(
+        driver.memcpyAsync(argument(1), argument(0), task.bytes, stream),
+        "a copy of " + formatBytes(task.bytes));
   case TaskKind::Zero:
     if (task.bytes == 0)
       return Status::success();
-    return driver.status(driver.memsetAsync(argument(0), 0, task.bytes, stream), "zeroing " + formatBytes(task.bytes));
+    return driver.status(driver.memsetAsync(argument(0), 0, task.bytes, stream),
+                         "zeroing " + formatBytes(task.bytes));
   case TaskKind::Launch:
-    return device.executable->launch(task.entry, call.arguments, statusWord(number), stream);
+    return device.executable->launch(task.entry, call.arguments,
+                                     statusWord(number), stream);
   case TaskKind::Host:
     break;
   }
@@ -146,21 +175,30 @@ Status CudaLane::issue(Place &place, uint32_t number) {
     random = mix(random);
     // Half of the tasks go at once, so that some lanes get far ahead of others.
     if (!(random & 1))
-      if (Status status = device.executable->delay(1000 * ((random >> 1) % (device.options.delays.microseconds + 1)), stream);
+      if (Status status = device.executable->delay(
+              1000 * ((random >> 1) % (device.options.delays.microseconds + 1)),
+              stream);
           !status.ok())
         return status;
   }
-  if (Status status = driver.status(driver.eventRecord(place.begin, stream), "cuEventRecord"); !status.ok())
+  if (Status status = driver.status(driver.eventRecord(place.begin, stream),
+                                    "cuEventRecord");
+      !status.ok())
     return status;
-  if (!device.options.stop || call.iteration < device.options.stop->load(std::memory_order_acquire)) {
+  if (!device.options.stop ||
+      call.iteration < device.options.stop->load(std::memory_order_acquire)) {
     if (Status status = perform(call, number); !status.ok())
       return status;
     place.ran = true;
   }
-  if (Status status = driver.status(driver.eventRecord(place.end, stream), "cuEventRecord"); !status.ok())
+  if (Status status =
+          driver.status(driver.eventRecord(place.end, stream), "cuEventRecord");
+      !status.ok())
     return status;
-  if (Status status = driver.status(driver.streamWriteValue(stream, reinterpret_cast<Address>(words), number + 1, 0),
-                                    "cuStreamWriteValue32");
+  if (Status status = driver.status(
+          driver.streamWriteValue(stream, reinterpret_cast<Address>(words),
+                                  number + 1, 0),
+          "cuStreamWriteValue32");
       !status.ok())
     return status;
   place.timed = true;
@@ -184,8 +222,11 @@ void CudaLane::finish(Place &place, uint32_t number) {
     if (result == Success)
       result = driver.eventElapsedTime(&length, place.begin, place.end);
     if (result != Success)
-      device.pool->fail(call.iteration, deviceError(name(call) + ": cuEventElapsedTime: " + driver.text(result)));
-    double begin = lastTime + 1e6 * (double)gap, end = begin + 1e6 * (double)length;
+      device.pool->fail(call.iteration,
+                        deviceError(name(call) + ": cuEventElapsedTime: " +
+                                    driver.text(result)));
+    double begin = lastTime + 1e6 * (double)gap,
+           end = begin + 1e6 * (double)length;
     last = place.end;
     lastTime = end;
     busyTime.fetch_add((int64_t)(end - begin), std::memory_order_relaxed);
@@ -195,8 +236,10 @@ void CudaLane::finish(Place &place, uint32_t number) {
       copiedBytes.fetch_add(task.bytes, std::memory_order_relaxed);
     if (place.ran && task.kind == TaskKind::Launch) {
       auto *status = reinterpret_cast<uint32_t *>(statusWord(number));
-      for (uint32_t c = 0, bad = 0; c < device.executable->calls(task.entry); ++c) {
-        if (!std::atomic_ref<uint32_t>(status[c]).exchange(0, std::memory_order_relaxed))
+      for (uint32_t c = 0, bad = 0; c < device.executable->calls(task.entry);
+           ++c) {
+        if (!std::atomic_ref<uint32_t>(status[c]).exchange(
+                0, std::memory_order_relaxed))
           continue;
         if (task.failed && bad++ == 0)
           task.failed(task.failedContext, call, c);
@@ -215,9 +258,11 @@ void CudaLane::finish(Place &place, uint32_t number) {
 
 bool CudaLane::advance() {
   bool moved = false;
-  for (uint32_t number = head.load(std::memory_order_relaxed); number != tail.load(std::memory_order_acquire); ++number) {
+  for (uint32_t number = head.load(std::memory_order_relaxed);
+       number != tail.load(std::memory_order_acquire); ++number) {
     Place &place = ring[number & (ring.size() - 1)];
-    uint32_t done = std::atomic_ref<uint32_t>(*words).load(std::memory_order_acquire);
+    uint32_t done =
+        std::atomic_ref<uint32_t>(*words).load(std::memory_order_acquire);
     if ((int32_t)(done - (number + 1)) < 0 && !device.pool->failed())
       break;
     finish(place, number);
@@ -234,25 +279,34 @@ void CudaLane::check() {
   Result result = device.driver().streamQuery(stream);
   if (result == Success || result == NotReady)
     return;
-  const TaskCall &call = ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
-  // What the GPU does wrong it says late, and of everything: only a task whose waits hold can have done it.
-  bool runs = std::all_of(call.task->waits.begin(), call.task->waits.end(), [&](const Task::Wait &wait) {
-    return call.iteration < wait.distance || wait.event->reached(call.iteration - wait.distance + 1);
-  });
+  const TaskCall &call =
+      ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
+  // What the GPU does wrong it says late, and of everything: only a task whose
+  // waits hold can have done it.
+  bool runs = std::all_of(call.task->waits.begin(), call.task->waits.end(),
+                          [&](const Task::Wait &wait) {
+                            return call.iteration < wait.distance ||
+                                   wait.event->reached(call.iteration -
+                                                       wait.distance + 1);
+                          });
   if (!runs)
     return;
-  device.pool->fail(call.iteration, deviceError(name(call) + ": " + device.driver().text(result)));
+  device.pool->fail(call.iteration, deviceError(name(call) + ": " +
+                                                device.driver().text(result)));
 }
 
 void CudaLane::observe() {
   if (!pending())
     return;
-  const TaskCall &call = ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
+  const TaskCall &call =
+      ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
   int64_t waits = -1;
   for (const Task::Wait &wait : call.task->waits) {
-    if (call.iteration < wait.distance || wait.event->reached(call.iteration - wait.distance + 1))
+    if (call.iteration < wait.distance ||
+        wait.event->reached(call.iteration - wait.distance + 1))
       continue;
-    awaitedValue.store(call.iteration - wait.distance + 1, std::memory_order_relaxed);
+    awaitedValue.store(call.iteration - wait.distance + 1,
+                       std::memory_order_relaxed);
     waits = wait.index;
     break;
   }

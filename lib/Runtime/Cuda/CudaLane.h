@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whoever submits puts the task on the stream at once, behind its waits: for another stream's task an event of CUDA's, for the
-// host's a word in pinned memory that the stream watches. Nobody blocks. The device's own thread looks for words that streams
-// write when a task is done, and tells the host.
+// Whoever submits puts the task on the stream at once, behind its waits: for
+// another stream's task an event of CUDA's, for the host's a word in pinned
+// memory that the stream watches. Nobody blocks. The device's own thread looks
+// for words that streams write when a task is done, and tells the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +26,23 @@ class CudaLane final : public Lane {
 public:
   explicit CudaLane(CudaDevice &device) : device(device) {}
   ~CudaLane() override;
-  /// With the device's context current. `priority`: smaller is more urgent. `seed`: of delays.
+  /// With the device's context current. `priority`: smaller is more urgent.
+  /// `seed`: of delays.
   Status open(uint32_t capacity, int priority, uint64_t seed);
   void submit(const TaskCall &call) override;
   LaneState state() const override;
-  int64_t busy() const override { return busyTime.load(std::memory_order_relaxed); }
-  uint64_t copied() const override { return copiedBytes.load(std::memory_order_relaxed); }
+  int64_t busy() const override {
+    return busyTime.load(std::memory_order_relaxed);
+  }
+  uint64_t copied() const override {
+    return copiedBytes.load(std::memory_order_relaxed);
+  }
 
   // The rest is for the device's thread.
-  bool pending() const { return head.load(std::memory_order_relaxed) != tail.load(std::memory_order_acquire); }
+  bool pending() const {
+    return head.load(std::memory_order_relaxed) !=
+           tail.load(std::memory_order_acquire);
+  }
   /// Tells the host of the tasks that are done. True: there was one.
   bool advance();
   /// Whether the stream still works; a failure fails the pool.
@@ -59,13 +68,15 @@ private:
   Stream stream = nullptr;
   std::vector<Place> ring; ///< Its size is a power of two.
   std::atomic<uint32_t> head{0}, tail{0};
-  /// Written by the stream: tasks done. Then, for each place, a word a call: 1 where an index is out of range.
+  /// Written by the stream: tasks done. Then, for each place, a word a call: 1
+  /// where an index is out of range.
   uint32_t *words = nullptr;
   uint32_t callsPerPlace = 0;
   uint64_t random = 0;
-  EventHandle origin = nullptr; ///< Whose time is known, as `lastTime`; then the end of the task before.
+  EventHandle origin = nullptr; ///< Whose time is known, as `lastTime`; then
+                                ///< the end of the task before.
   EventHandle last = nullptr;
-  double lastTime = 0;          ///< ns, as now().
+  double lastTime = 0; ///< ns, as now().
   std::atomic<int64_t> busyTime{0};
   std::atomic<uint64_t> copiedBytes{0};
   std::atomic<int64_t> currentTask{-1}, awaited{-1};

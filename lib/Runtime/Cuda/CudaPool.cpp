@@ -11,20 +11,30 @@
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
 
-Status cuda::describe(const Driver &driver, int ordinal, CudaPool::Member &member) {
+Status cuda::describe(const Driver &driver, int ordinal,
+                      CudaPool::Member &member) {
   std::string which = format("GPU %d: ", ordinal);
   char name[256] = "";
   size_t bytes = 0;
-  if (Status status = driver.status(driver.deviceGet(&member.handle, ordinal), which + "cuDeviceGet"); !status.ok())
-    return status;
-  if (Status status = driver.status(driver.deviceGetName(name, sizeof name, member.handle), which + "cuDeviceGetName");
+  if (Status status = driver.status(driver.deviceGet(&member.handle, ordinal),
+                                    which + "cuDeviceGet");
       !status.ok())
     return status;
-  if (Status status = driver.status(driver.deviceTotalMem(&bytes, member.handle), which + "cuDeviceTotalMem"); !status.ok())
+  if (Status status =
+          driver.status(driver.deviceGetName(name, sizeof name, member.handle),
+                        which + "cuDeviceGetName");
+      !status.ok())
     return status;
-  for (auto [value, attribute] : {std::pair(&member.major, CapabilityMajor), std::pair(&member.minor, CapabilityMinor)})
-    if (Status status = driver.status(driver.deviceGetAttribute(value, attribute, member.handle),
-                                      which + "cuDeviceGetAttribute");
+  if (Status status =
+          driver.status(driver.deviceTotalMem(&bytes, member.handle),
+                        which + "cuDeviceTotalMem");
+      !status.ok())
+    return status;
+  for (auto [value, attribute] : {std::pair(&member.major, CapabilityMajor),
+                                  std::pair(&member.minor, CapabilityMinor)})
+    if (Status status = driver.status(
+            driver.deviceGetAttribute(value, attribute, member.handle),
+            which + "cuDeviceGetAttribute");
         !status.ok())
       return status;
   member.name = name;
@@ -32,18 +42,23 @@ Status cuda::describe(const Driver &driver, int ordinal, CudaPool::Member &membe
   return Status::success();
 }
 
-Status CudaPool::create(uint32_t count, const DeviceOptions &options, std::shared_ptr<CudaPool> &pool) {
+Status CudaPool::create(uint32_t count, const DeviceOptions &options,
+                        std::shared_ptr<CudaPool> &pool) {
   std::shared_ptr<CudaPool> result(new CudaPool);
   if (Status status = Driver::load(result->cuda); !status.ok())
     return status;
   const Driver &driver = *result->cuda;
   int present = 0;
-  if (Status status = driver.status(driver.deviceGetCount(&present), "cuDeviceGetCount"); !status.ok())
+  if (Status status =
+          driver.status(driver.deviceGetCount(&present), "cuDeviceGetCount");
+      !status.ok())
     return status;
   if ((int)count > present)
-    return deviceError(format("the program wants %u GPUs, this machine shows %d (CUDA_VISIBLE_DEVICES hides others); compile "
-                              "it with --devices=%d, or run it with --device=host:%u",
-                              count, present, std::max(present, 1), count));
+    return deviceError(
+        format("the program wants %u GPUs, this machine shows %d "
+               "(CUDA_VISIBLE_DEVICES hides others); compile "
+               "it with --devices=%d, or run it with --device=host:%u",
+               count, present, std::max(present, 1), count));
   result->error = options.error;
   result->errorContext = options.errorContext;
   for (uint32_t i = 0; i < count; ++i) {
@@ -51,12 +66,16 @@ Status CudaPool::create(uint32_t count, const DeviceOptions &options, std::share
     if (Status status = describe(driver, (int)i, member); !status.ok())
       return status;
     int direct = 0;
-    Result found = driver.deviceGetAttribute(&direct, HostPointersOfRegisteredMemory, member.handle);
+    Result found = driver.deviceGetAttribute(
+        &direct, HostPointersOfRegisteredMemory, member.handle);
     if (found != Success || !direct)
-      return deviceError(format("GPU %u (%s) cannot use the host's addresses of pinned memory, which Rondo needs", i,
-                                member.name.c_str()));
-    if (Status status = driver.status(driver.primaryContextRetain(&member.context, member.handle),
-                                      format("GPU %u (%s): cuDevicePrimaryCtxRetain", i, member.name.c_str()));
+      return deviceError(format("GPU %u (%s) cannot use the host's addresses "
+                                "of pinned memory, which Rondo needs",
+                                i, member.name.c_str()));
+    if (Status status = driver.status(
+            driver.primaryContextRetain(&member.context, member.handle),
+            format("GPU %u (%s): cuDevicePrimaryCtxRetain", i,
+                   member.name.c_str()));
         !status.ok())
       return status;
     result->gpus.push_back(std::move(member));
@@ -65,13 +84,17 @@ Status CudaPool::create(uint32_t count, const DeviceOptions &options, std::share
   for (const Member &from : result->gpus)
     for (const Member &to : result->gpus) {
       int can = 0;
-      if (from.handle == to.handle || driver.deviceCanAccessPeer(&can, from.handle, to.handle) != Success || !can)
+      if (from.handle == to.handle ||
+          driver.deviceCanAccessPeer(&can, from.handle, to.handle) != Success ||
+          !can)
         continue;
       Result enabled = driver.contextSetCurrent(from.context);
       if (enabled == Success)
         enabled = driver.contextEnablePeerAccess(to.context, 0);
       if (enabled != Success && enabled != PeerAccessEnabled)
-        return driver.status(enabled, format("cuCtxEnablePeerAccess from GPU %d to GPU %d", from.handle, to.handle));
+        return driver.status(
+            enabled, format("cuCtxEnablePeerAccess from GPU %d to GPU %d",
+                            from.handle, to.handle));
     }
   pool = std::move(result);
   return Status::success();
@@ -92,11 +115,15 @@ Status CudaPool::share(Buffer memory, const std::string &what) {
     return Status::success();
   Result result = cuda->contextSetCurrent(gpus.front().context);
   if (result == Success)
-    result = cuda->hostRegister(memory.data, memory.bytes, kHostRegisterPortable | kHostRegisterMapped);
+    result = cuda->hostRegister(memory.data, memory.bytes,
+                                kHostRegisterPortable | kHostRegisterMapped);
   if (result != Success)
-    return deviceError(format("%s: the system does not pin %llu bytes (%s) for CUDA: %s; compile for less with "
-                              "--host-memory, or raise what may be locked (ulimit -l, a container's memory limit)",
-                              what.c_str(), (unsigned long long)memory.bytes, formatBytes(memory.bytes).c_str(),
+    return deviceError(format("%s: the system does not pin %llu bytes (%s) for "
+                              "CUDA: %s; compile for less with "
+                              "--host-memory, or raise what may be locked "
+                              "(ulimit -l, a container's memory limit)",
+                              what.c_str(), (unsigned long long)memory.bytes,
+                              formatBytes(memory.bytes).c_str(),
                               cuda->text(result).c_str()));
   registered.push_back(memory.data);
   return Status::success();

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the devices have in common: the driver's contexts, the host memory that all of them reach, and whether one has failed.
+// What the devices have in common: the driver's contexts, the host memory that
+// all of them reach, and whether one has failed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +22,10 @@ namespace rondo::runtime::cuda {
 
 class CudaPool {
 public:
-  /// The first `count` GPUs that the driver shows. Errors (Code::Device): there are fewer, or one lacks what is needed.
-  static Status create(uint32_t count, const DeviceOptions &options, std::shared_ptr<CudaPool> &pool);
+  /// The first `count` GPUs that the driver shows. Errors (Code::Device): there
+  /// are fewer, or one lacks what is needed.
+  static Status create(uint32_t count, const DeviceOptions &options,
+                       std::shared_ptr<CudaPool> &pool);
   ~CudaPool();
   CudaPool(const CudaPool &) = delete;
   CudaPool &operator=(const CudaPool &) = delete;
@@ -44,7 +47,8 @@ public:
   /// The first error counts; from then on devices run nothing.
   void fail(uint32_t iteration, const Status &status);
   bool failed() const { return dead.load(std::memory_order_acquire); }
-  /// Tells the session that a task of `iteration` is lost with the failed device.
+  /// Tells the session that a task of `iteration` is lost with the failed
+  /// device.
   void lose(uint32_t iteration);
 
 private:
@@ -53,7 +57,8 @@ private:
   const Driver *cuda = nullptr;
   std::vector<Member> gpus;
   std::vector<void *> registered;
-  void (*error)(void *context, uint32_t iteration, const Status &status) = nullptr;
+  void (*error)(void *context, uint32_t iteration,
+                const Status &status) = nullptr;
   void *errorContext = nullptr;
   std::atomic<bool> dead{false};
   std::mutex mutex; ///< Of `first`: taken when something failed, not in a step.

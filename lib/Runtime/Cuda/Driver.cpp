@@ -18,22 +18,29 @@ static Status open(Driver &driver) {
   void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char *error = ::dlerror();
-    return deviceError(std::string("CUDA's driver is missing: ") + (error ? error : "libcuda.so.1") +
-                       "; install the NVIDIA driver of this machine's GPUs, or give LD_LIBRARY_PATH the folder that holds "
+    return deviceError(std::string("CUDA's driver is missing: ") +
+                       (error ? error : "libcuda.so.1") +
+                       "; install the NVIDIA driver of this machine's GPUs, or "
+                       "give LD_LIBRARY_PATH the folder that holds "
                        "libcuda.so.1");
   }
   std::string missing;
-#define RONDO_FIND(MEMBER, NAME, ...)                                                                                  \
-  driver.MEMBER = reinterpret_cast<decltype(driver.MEMBER)>(::dlsym(library, NAME));                                   \
-  if (!driver.MEMBER)                                                                                                  \
+#define RONDO_FIND(MEMBER, NAME, ...)                                          \
+  driver.MEMBER =                                                              \
+      reinterpret_cast<decltype(driver.MEMBER)>(::dlsym(library, NAME));       \
+  if (!driver.MEMBER)                                                          \
     missing += std::string(missing.empty() ? "" : ", ") + NAME;
   RONDO_CUDA_DRIVER(RONDO_FIND)
 #undef RONDO_FIND
   if (!missing.empty())
-    return deviceError("CUDA's driver is too old: libcuda.so.1 lacks " + missing + "; install driver 525 or newer");
+    return deviceError("CUDA's driver is too old: libcuda.so.1 lacks " +
+                       missing + "; install driver 525 or newer");
   if (Result result = driver.init(0); result != Success)
     return deviceError("CUDA's driver does not start: " + driver.text(result) +
-                       (result == NoDevice ? "; no NVIDIA GPU is visible: look at nvidia-smi and CUDA_VISIBLE_DEVICES" : ""));
+                       (result == NoDevice
+                            ? "; no NVIDIA GPU is visible: look at nvidia-smi "
+                              "and CUDA_VISIBLE_DEVICES"
+                            : ""));
   return Status::success();
 }
 

@@ -19,10 +19,13 @@ using namespace rondo::runtime;
 static std::string kernelName(const std::string &feature) {
   static const struct {
     const char *llvm, *kernel;
-  } names[] = {{"sse3", "pni"},          {"lzcnt", "abm"},           {"bmi", "bmi1"},     {"prfchw", "3dnowprefetch"},
-               {"sahf", "lahf_lm"},      {"64bit", "lm"},            {"crc32", "sse4_2"}, {"pclmul", "pclmulqdq"},
-               {"rdrnd", "rdrand"},      {"sha", "sha_ni"},          {"mwaitx", "mwaitx"}, {"vnni", "avx512_vnni"},
-               {"x87", "fpu"},           {"cmov", "cmov"}};
+  } names[] = {{"sse3", "pni"},      {"lzcnt", "abm"},
+               {"bmi", "bmi1"},      {"prfchw", "3dnowprefetch"},
+               {"sahf", "lahf_lm"},  {"64bit", "lm"},
+               {"crc32", "sse4_2"},  {"pclmul", "pclmulqdq"},
+               {"rdrnd", "rdrand"},  {"sha", "sha_ni"},
+               {"mwaitx", "mwaitx"}, {"vnni", "avx512_vnni"},
+               {"x87", "fpu"},       {"cmov", "cmov"}};
   for (const auto &name : names)
     if (feature == name.llvm)
       return name.kernel;
@@ -35,12 +38,16 @@ static std::string kernelName(const std::string &feature) {
 /// The micro-architecture levels of the x86-64 psABI.
 static std::vector<std::string> levelFeatures(const std::string &level) {
   std::vector<std::string> features;
-  auto add = [&](std::initializer_list<const char *> more) { features.insert(features.end(), more.begin(), more.end()); };
-  bool v4 = level == "x86-64-v4", v3 = v4 || level == "x86-64-v3", v2 = v3 || level == "x86-64-v2";
+  auto add = [&](std::initializer_list<const char *> more) {
+    features.insert(features.end(), more.begin(), more.end());
+  };
+  bool v4 = level == "x86-64-v4", v3 = v4 || level == "x86-64-v3",
+       v2 = v3 || level == "x86-64-v2";
   if (v2)
     add({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"});
   if (v3)
-    add({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"});
+    add({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe",
+         "xsave"});
   if (v4)
     add({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
   if (features.empty() && level != "x86-64" && level != "generic")
@@ -54,7 +61,8 @@ static std::set<std::string> readFlags() {
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("flags", 0) != 0 && line.rfind("Features", 0) != 0)
       continue;
-    std::istringstream words(line.substr(std::min(line.find(':') + 1, line.size())));
+    std::istringstream words(
+        line.substr(std::min(line.find(':') + 1, line.size())));
     for (std::string word; words >> word;)
       flags.insert(word);
     break;
@@ -68,7 +76,8 @@ static std::string squeezed(std::string name) {
   return name;
 }
 
-std::vector<std::string> rondo::runtime::missingCpuFeatures(std::span<const std::string> required) {
+std::vector<std::string>
+rondo::runtime::missingCpuFeatures(std::span<const std::string> required) {
   static const std::set<std::string> available = [] {
     std::set<std::string> names;
     for (const std::string &flag : readFlags())
@@ -77,10 +86,12 @@ std::vector<std::string> rondo::runtime::missingCpuFeatures(std::span<const std:
   }();
   std::vector<std::string> missing;
   for (const std::string &name : required) {
-    // As in LLVM's feature strings, a leading + asks for the feature and a leading - for nothing.
+    // As in LLVM's feature strings, a leading + asks for the feature and a
+    // leading - for nothing.
     if (name.empty() || name[0] == '-')
       continue;
-    for (const std::string &feature : levelFeatures(name[0] == '+' ? name.substr(1) : name))
+    for (const std::string &feature :
+         levelFeatures(name[0] == '+' ? name.substr(1) : name))
       if (!available.count(squeezed(kernelName(feature))) &&
           std::find(missing.begin(), missing.end(), feature) == missing.end())
         missing.push_back(feature);

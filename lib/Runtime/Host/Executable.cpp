@@ -18,7 +18,8 @@ using namespace rondo;
 using namespace rondo::runtime;
 using program::CallKind;
 
-Status Executable::create(const Program &program, std::unique_ptr<Executable> &executable) {
+Status Executable::create(const Program &program,
+                          std::unique_ptr<Executable> &executable) {
   const program::Program &table = program.table();
   std::vector<std::string> features;
   for (uint32_t i = 0; i < sizeOf(table.cpu_features()); ++i)
@@ -27,8 +28,11 @@ Status Executable::create(const Program &program, std::unique_ptr<Executable> &e
   for (const std::string &feature : missingCpuFeatures(features))
     missing += (missing.empty() ? "" : ", ") + feature;
   if (!missing.empty())
-    return deviceError(program.path() + ": its code needs CPU features that this machine lacks: " + missing +
-                       "; compile it with --host-cpu=native on this machine, or run it on a newer processor (generated code needs x86-64-v3 at least)");
+    return deviceError(
+        program.path() +
+        ": its code needs CPU features that this machine lacks: " + missing +
+        "; compile it with --host-cpu=native on this machine, or run it on a "
+        "newer processor (generated code needs x86-64-v3 at least)");
   if (Status status = prepareOpenblas(); !status.ok())
     return status;
   std::unique_ptr<Executable> result(new Executable);
@@ -53,11 +57,13 @@ Status Executable::open(std::span<const std::byte> code) {
   if (handle < 0)
     return deviceError(format("memfd_create: %s", std::strerror(errno)));
   for (size_t written = 0; written < code.size();) {
-    ssize_t step = ::write(handle, code.data() + written, code.size() - written);
+    ssize_t step =
+        ::write(handle, code.data() + written, code.size() - written);
     if (step <= 0) {
       int error = errno;
       ::close(handle);
-      return deviceError(format("no room for %zu bytes of kernels: %s", code.size(), std::strerror(error)));
+      return deviceError(format("no room for %zu bytes of kernels: %s",
+                                code.size(), std::strerror(error)));
     }
     written += (size_t)step;
   }
@@ -66,7 +72,8 @@ Status Executable::open(std::span<const std::byte> code) {
   const char *error = library ? nullptr : ::dlerror();
   ::close(handle);
   if (!library)
-    return deviceError(format("the kernels cannot be loaded: %s", error ? error : "unknown error"));
+    return deviceError(format("the kernels cannot be loaded: %s",
+                              error ? error : "unknown error"));
   return Status::success();
 }
 
@@ -95,7 +102,8 @@ Status Executable::resolve(const program::Program &table) {
       call.firstAddress = (uint32_t)addresses.size();
       call.addressCount = sizeOf(source.addresses());
       for (uint32_t i = 0; i < call.addressCount; ++i)
-        addresses.push_back({source.addresses()->Get(i)->argument(), source.addresses()->Get(i)->offset()});
+        addresses.push_back({source.addresses()->Get(i)->argument(),
+                             source.addresses()->Get(i)->offset()});
       call.begin = source.begin();
       call.extent = source.extent();
       call.bytes = source.bytes();
@@ -116,7 +124,8 @@ Status Executable::resolve(const program::Program &table) {
   std::string names;
   for (const std::string &name : missing)
     names += (names.empty() ? "'" : ", '") + name + "'";
-  return userError("its code lacks kernels that its launch lists name: " + names);
+  return userError("its code lacks kernels that its launch lists name: " +
+                   names);
 }
 
 EntryScratch Executable::makeScratch() const {
@@ -128,7 +137,8 @@ EntryScratch Executable::makeScratch() const {
   return scratch;
 }
 
-int64_t Executable::run(uint32_t index, std::byte *const *arguments, EntryScratch &scratch) const {
+int64_t Executable::run(uint32_t index, std::byte *const *arguments,
+                        EntryScratch &scratch) const {
   const Entry &entry = entries[index];
   for (uint32_t c = 0; c < entry.callCount; ++c) {
     const Call &call = calls[entry.firstCall + c];

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The shared object in the file, opened, and the launch list of every entry with its kernels found.
+// The shared object in the file, opened, and the launch list of every entry
+// with its kernels found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,11 @@
 namespace rondo::runtime {
 
 /// Not 0: an index was out of range.
-using KernelFunction = int32_t (*)(void *const *pointers, int64_t begin, int64_t end);
+using KernelFunction = int32_t (*)(void *const *pointers, int64_t begin,
+                                   int64_t end);
 
-/// What one thread needs to run entries; as large as the program's largest call needs.
+/// What one thread needs to run entries; as large as the program's largest call
+/// needs.
 struct EntryScratch {
   std::vector<void *> pointers;
   GemmScratch gemm;
@@ -31,18 +34,22 @@ struct EntryScratch {
 
 class Executable {
 public:
-  /// Errors: a CPU feature is missing (named, before any code is opened), the code cannot be opened, or kernels are missing (all
-  /// are named).
-  static Status create(const Program &program, std::unique_ptr<Executable> &executable);
+  /// Errors: a CPU feature is missing (named, before any code is opened), the
+  /// code cannot be opened, or kernels are missing (all are named).
+  static Status create(const Program &program,
+                       std::unique_ptr<Executable> &executable);
   ~Executable();
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
 
-  /// -1, or the number of the entry's call that met an index out of range; later calls are not run then.
-  int64_t run(uint32_t entry, std::byte *const *arguments, EntryScratch &scratch) const;
+  /// -1, or the number of the entry's call that met an index out of range;
+  /// later calls are not run then.
+  int64_t run(uint32_t entry, std::byte *const *arguments,
+              EntryScratch &scratch) const;
   EntryScratch makeScratch() const;
 
-  KernelFunction optimizer = nullptr;         ///< See program.fbs; null if the program names none.
+  KernelFunction optimizer =
+      nullptr; ///< See program.fbs; null if the program names none.
   KernelFunction optimizerWithCopy = nullptr;
 
 private:
@@ -75,7 +82,8 @@ private:
 };
 
 /// Names of LLVM's target features that this machine lacks, of `required`.
-std::vector<std::string> missingCpuFeatures(std::span<const std::string> required);
+std::vector<std::string>
+missingCpuFeatures(std::span<const std::string> required);
 
 } // namespace rondo::runtime
 

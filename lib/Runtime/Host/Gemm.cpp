@@ -16,7 +16,8 @@ using namespace rondo;
 using namespace rondo::runtime;
 using program::ElementType;
 
-// Some distributions' cblas.h is the reference one, without OpenBLAS's own functions.
+// Some distributions' cblas.h is the reference one, without OpenBLAS's own
+// functions.
 extern "C" void openblas_set_num_threads(int threads);
 extern "C" char *openblas_get_corename(void);
 
@@ -51,15 +52,18 @@ void GemmScratch::Sizes::include(const GemmShape &shape) {
     c = std::max(c, (size_t)(shape.m * shape.n));
 }
 
-void rondo::runtime::openblasSgemm(bool transposeA, bool transposeB, int m, int n, int k, float alpha, const float *a,
-                                   int lda, const float *b, int ldb, float beta, float *c, int ldc) {
-  cblas_sgemm(CblasRowMajor, transposeA ? CblasTrans : CblasNoTrans, transposeB ? CblasTrans : CblasNoTrans, m, n, k,
-              alpha, a, lda, b, ldb, beta, c, ldc);
+void rondo::runtime::openblasSgemm(bool transposeA, bool transposeB, int m,
+                                   int n, int k, float alpha, const float *a,
+                                   int lda, const float *b, int ldb, float beta,
+                                   float *c, int ldc) {
+  cblas_sgemm(CblasRowMajor, transposeA ? CblasTrans : CblasNoTrans,
+              transposeB ? CblasTrans : CblasNoTrans, m, n, k, alpha, a, lda, b,
+              ldb, beta, c, ldc);
 }
 
 /// Packs a rows x columns matrix as f32.
-static void widen(const std::byte *source, ElementType type, int64_t rows, int64_t columns, int64_t leading,
-                  float *target) {
+static void widen(const std::byte *source, ElementType type, int64_t rows,
+                  int64_t columns, int64_t leading, float *target) {
   for (int64_t row = 0; row < rows; ++row) {
     const std::byte *line = source + 2 * row * leading;
     float *out = target + row * columns;
@@ -72,8 +76,8 @@ static void widen(const std::byte *source, ElementType type, int64_t rows, int64
   }
 }
 
-static void round(const float *source, ElementType type, int64_t rows, int64_t columns, int64_t leading,
-                  std::byte *target) {
+static void round(const float *source, ElementType type, int64_t rows,
+                  int64_t columns, int64_t leading, std::byte *target) {
   for (int64_t row = 0; row < rows; ++row) {
     std::byte *line = target + 2 * row * leading;
     for (int64_t column = 0; column < columns; ++column)
@@ -81,7 +85,8 @@ static void round(const float *source, ElementType type, int64_t rows, int64_t c
   }
 }
 
-void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a, const std::byte *b, std::byte *c,
+void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a,
+                             const std::byte *b, std::byte *c,
                              GemmScratch &scratch) {
   if (shape.m == 0 || shape.n == 0)
     return;
@@ -91,16 +96,20 @@ void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a, const s
     float *fc = reinterpret_cast<float *>(c) + i * shape.strideC;
     int64_t lda = shape.lda, ldb = shape.ldb, ldc = shape.ldc;
     if (shape.typeA != ElementType::F32) {
-      int64_t rows = shape.transposeA ? shape.k : shape.m, columns = shape.transposeA ? shape.m : shape.k;
+      int64_t rows = shape.transposeA ? shape.k : shape.m,
+              columns = shape.transposeA ? shape.m : shape.k;
       if (i == 0 || shape.strideA != 0)
-        widen(a + 2 * i * shape.strideA, shape.typeA, rows, columns, shape.lda, scratch.a.data());
+        widen(a + 2 * i * shape.strideA, shape.typeA, rows, columns, shape.lda,
+              scratch.a.data());
       fa = scratch.a.data();
       lda = std::max<int64_t>(columns, 1);
     }
     if (shape.typeB != ElementType::F32) {
-      int64_t rows = shape.transposeB ? shape.n : shape.k, columns = shape.transposeB ? shape.k : shape.n;
+      int64_t rows = shape.transposeB ? shape.n : shape.k,
+              columns = shape.transposeB ? shape.k : shape.n;
       if (i == 0 || shape.strideB != 0)
-        widen(b + 2 * i * shape.strideB, shape.typeB, rows, columns, shape.ldb, scratch.b.data());
+        widen(b + 2 * i * shape.strideB, shape.typeB, rows, columns, shape.ldb,
+              scratch.b.data());
       fb = scratch.b.data();
       ldb = std::max<int64_t>(columns, 1);
     }
@@ -108,12 +117,15 @@ void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a, const s
       fc = scratch.c.data();
       ldc = shape.n;
       if (shape.accumulate)
-        widen(c + 2 * i * shape.strideC, shape.typeC, shape.m, shape.n, shape.ldc, fc);
+        widen(c + 2 * i * shape.strideC, shape.typeC, shape.m, shape.n,
+              shape.ldc, fc);
     }
-    openblasSgemm(shape.transposeA, shape.transposeB, (int)shape.m, (int)shape.n, (int)shape.k, shape.alpha, fa,
-                  (int)lda, fb, (int)ldb, shape.accumulate ? 1.0f : 0.0f, fc, (int)ldc);
+    openblasSgemm(shape.transposeA, shape.transposeB, (int)shape.m,
+                  (int)shape.n, (int)shape.k, shape.alpha, fa, (int)lda, fb,
+                  (int)ldb, shape.accumulate ? 1.0f : 0.0f, fc, (int)ldc);
     if (shape.typeC != ElementType::F32)
-      round(fc, shape.typeC, shape.m, shape.n, shape.ldc, c + 2 * i * shape.strideC);
+      round(fc, shape.typeC, shape.m, shape.n, shape.ldc,
+            c + 2 * i * shape.strideC);
   }
 }
 
@@ -123,8 +135,9 @@ void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a, const s
 
 Status rondo::runtime::testSgemm(SgemmFunction sgemm) {
   // Below and above the blocking of every kernel, with tails; vectors, too.
-  constexpr int shapes[][3] = {{1, 1, 1},   {3, 5, 7},     {16, 16, 16},  {33, 65, 129},
-                               {1, 130, 67}, {130, 1, 67}, {96, 128, 70}, {150, 70, 260}};
+  constexpr int shapes[][3] = {{1, 1, 1},     {3, 5, 7},     {16, 16, 16},
+                               {33, 65, 129}, {1, 130, 67},  {130, 1, 67},
+                               {96, 128, 70}, {150, 70, 260}};
   uint32_t state = 1;
   auto fill = [&](std::vector<float> &values) {
     for (float &value : values) {
@@ -136,26 +149,33 @@ Status rondo::runtime::testSgemm(SgemmFunction sgemm) {
     for (int variant = 0; variant < 8; ++variant) {
       bool ta = variant & 1, tb = variant & 2;
       float beta = variant & 4 ? 1.0f : 0.0f;
-      std::vector<float> a((size_t)(m * k)), b((size_t)(k * n)), c((size_t)(m * n));
+      std::vector<float> a((size_t)(m * k)), b((size_t)(k * n)),
+          c((size_t)(m * n));
       fill(a);
       fill(b);
       fill(c);
       std::vector<float> before = c;
-      sgemm(ta, tb, m, n, k, 0.5f, a.data(), ta ? m : k, b.data(), tb ? k : n, beta, c.data(), n);
+      sgemm(ta, tb, m, n, k, 0.5f, a.data(), ta ? m : k, b.data(), tb ? k : n,
+            beta, c.data(), n);
       for (int i = 0; i < m; ++i)
         for (int j = 0; j < n; ++j) {
-          double exact = beta * before[(size_t)(i * n + j)], size = std::fabs(exact);
+          double exact = beta * before[(size_t)(i * n + j)],
+                 size = std::fabs(exact);
           for (int l = 0; l < k; ++l) {
-            double term = 0.5 * a[(size_t)(ta ? l * m + i : i * k + l)] * b[(size_t)(tb ? j * k + l : l * n + j)];
+            double term = 0.5 * a[(size_t)(ta ? l * m + i : i * k + l)] *
+                          b[(size_t)(tb ? j * k + l : l * n + j)];
             exact += term;
             size += std::fabs(term);
           }
           float found = c[(size_t)(i * n + j)];
           if (!(std::fabs(found - exact) <= 1e-5 * size + 1e-30))
             return deviceError(format(
-                "OpenBLAS computes wrong products on this processor: sgemm of %d x %d x %d (transposed: %d, %d) gives "
-                "%.9g instead of %.9g at (%d, %d). It chose its code for '%s'; set the environment variable "
-                "OPENBLAS_CORETYPE to an older one, for example OPENBLAS_CORETYPE=Haswell, or install a newer OpenBLAS",
+                "OpenBLAS computes wrong products on this processor: sgemm of "
+                "%d x %d x %d (transposed: %d, %d) gives "
+                "%.9g instead of %.9g at (%d, %d). It chose its code for '%s'; "
+                "set the environment variable "
+                "OPENBLAS_CORETYPE to an older one, for example "
+                "OPENBLAS_CORETYPE=Haswell, or install a newer OpenBLAS",
                 m, n, k, ta, tb, found, exact, i, j, openblas_get_corename()));
         }
     }

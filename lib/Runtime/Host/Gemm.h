@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One thread, and always gemm: a product has the same bits wherever it runs. Operands of two bytes are widened to f32 first
-// and the f32 result is rounded once.
+// One thread, and always gemm: a product has the same bits wherever it runs.
+// Operands of two bytes are widened to f32 first and the f32 result is rounded
+// once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,15 +44,21 @@ struct GemmScratch {
   std::vector<float> a, b, c;
 };
 
-void runGemm(const GemmShape &shape, const std::byte *a, const std::byte *b, std::byte *c, GemmScratch &scratch);
+void runGemm(const GemmShape &shape, const std::byte *a, const std::byte *b,
+             std::byte *c, GemmScratch &scratch);
 
-/// C = alpha * op(A) op(B) + beta * C, row major: cblas_sgemm without its order argument.
-using SgemmFunction = void (*)(bool transposeA, bool transposeB, int m, int n, int k, float alpha, const float *a,
-                               int lda, const float *b, int ldb, float beta, float *c, int ldc);
+/// C = alpha * op(A) op(B) + beta * C, row major: cblas_sgemm without its order
+/// argument.
+using SgemmFunction = void (*)(bool transposeA, bool transposeB, int m, int n,
+                               int k, float alpha, const float *a, int lda,
+                               const float *b, int ldb, float beta, float *c,
+                               int ldc);
 /// OpenBLAS's.
-void openblasSgemm(bool transposeA, bool transposeB, int m, int n, int k, float alpha, const float *a, int lda,
-                   const float *b, int ldb, float beta, float *c, int ldc);
-/// Compares `sgemm` with a plain double-precision product: old builds are wrong on some newer processors.
+void openblasSgemm(bool transposeA, bool transposeB, int m, int n, int k,
+                   float alpha, const float *a, int lda, const float *b,
+                   int ldb, float beta, float *c, int ldc);
+/// Compares `sgemm` with a plain double-precision product: old builds are wrong
+/// on some newer processors.
 Status testSgemm(SgemmFunction sgemm);
 /// Sets OpenBLAS to one thread and tests it, once in the process.
 Status prepareOpenblas();

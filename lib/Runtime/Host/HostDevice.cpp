@@ -26,10 +26,13 @@ using namespace rondo::runtime;
 Status Arena::allocate(uint64_t size, const std::string &what) {
   if (size == 0)
     return Status::success();
-  void *address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
-    return deviceError(what + ": no memory for " + formatBytes(size) + ": " + std::strerror(errno) +
-                       "; compile for less with --device-memory or --host-memory");
+    return deviceError(
+        what + ": no memory for " + formatBytes(size) + ": " +
+        std::strerror(errno) +
+        "; compile for less with --device-memory or --host-memory");
   data = static_cast<std::byte *>(address);
   bytes = size;
   return Status::success();
@@ -51,9 +54,11 @@ static uint64_t mix(uint64_t value) {
   return value ^ value >> 31;
 }
 
-HostLane::HostLane(std::string name, const Executable *executable, uint32_t capacity, const Delays &delays,
-                   uint64_t salt, const std::atomic<uint32_t> *stop)
-    : executable(executable), delays(delays), random(mix(delays.seed) ^ mix(~salt)), stop(stop) {
+HostLane::HostLane(std::string name, const Executable *executable,
+                   uint32_t capacity, const Delays &delays, uint64_t salt,
+                   const std::atomic<uint32_t> *stop)
+    : executable(executable), delays(delays),
+      random(mix(delays.seed) ^ mix(~salt)), stop(stop) {
   if (executable)
     entryScratch = executable->makeScratch();
   ring.resize(std::bit_ceil(std::max(capacity, 16u)));
@@ -62,8 +67,10 @@ HostLane::HostLane(std::string name, const Executable *executable, uint32_t capa
 }
 
 HostLane::~HostLane() {
-  closingAt.store(tail.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  // The thread sleeps on `tail`, so that is what must change; it knows by `closingAt` that this is no task.
+  closingAt.store(tail.load(std::memory_order_relaxed),
+                  std::memory_order_relaxed);
+  // The thread sleeps on `tail`, so that is what must change; it knows by
+  // `closingAt` that this is no task.
   tail.fetch_add(1, std::memory_order_release);
   tail.notify_one();
   thread.join();
@@ -71,7 +78,8 @@ HostLane::~HostLane() {
 
 void HostLane::submit(const TaskCall &call) {
   uint32_t place = tail.load(std::memory_order_relaxed);
-  for (uint32_t first; place - (first = head.load(std::memory_order_acquire)) >= ring.size();)
+  for (uint32_t first;
+       place - (first = head.load(std::memory_order_acquire)) >= ring.size();)
     head.wait(first, std::memory_order_acquire);
   ring[place & (ring.size() - 1)] = call;
   tail.store(place + 1, std::memory_order_release);
@@ -94,7 +102,8 @@ void HostLane::sleepAtRandom() {
   // Half of the tasks go at once, so that some lanes get far ahead of others.
   if (random & 1)
     return;
-  std::this_thread::sleep_for(std::chrono::microseconds((random >> 1) % (delays.microseconds + 1)));
+  std::this_thread::sleep_for(
+      std::chrono::microseconds((random >> 1) % (delays.microseconds + 1)));
 }
 
 void HostLane::perform(const TaskCall &call) {
@@ -125,7 +134,9 @@ void HostLane::perform(const TaskCall &call) {
       std::memset(call.arguments[0], 0, task.bytes);
       break;
     case TaskKind::Launch:
-      if (int64_t number = executable->run(task.entry, call.arguments, entryScratch); number >= 0 && task.failed)
+      if (int64_t number =
+              executable->run(task.entry, call.arguments, entryScratch);
+          number >= 0 && task.failed)
         task.failed(task.failedContext, call, (uint32_t)number);
       break;
     case TaskKind::Host:
@@ -159,16 +170,21 @@ LaneState HostLane::state() const {
 // HostDevice
 //===----------------------------------------------------------------------===//
 
-Status HostDevice::open(uint32_t index, uint64_t bytes, const Executable &executable, const DeviceOptions &options,
+Status HostDevice::open(uint32_t index, uint64_t bytes,
+                        const Executable &executable,
+                        const DeviceOptions &options,
                         std::unique_ptr<Device> &device) {
   auto result = std::make_unique<HostDevice>();
-  if (Status status = result->memory.allocate(bytes, format("device %u", index)); !status.ok())
+  if (Status status =
+          result->memory.allocate(bytes, format("device %u", index));
+      !status.ok())
     return status;
   for (size_t lane = 0; lane < 5; ++lane)
     // Only the compute lane needs room to run entries in.
     result->lanes[lane] = std::make_unique<HostLane>(
-        format("%s %u", program::EnumNameLane((program::Lane)lane), index), lane == 0 ? &executable : nullptr,
-        options.capacity[lane], options.delays, index * 8 + lane, options.stop);
+        format("%s %u", program::EnumNameLane((program::Lane)lane), index),
+        lane == 0 ? &executable : nullptr, options.capacity[lane],
+        options.delays, index * 8 + lane, options.stop);
   device = std::move(result);
   return Status::success();
 }
@@ -177,6 +193,7 @@ DeviceReport HostDevice::report() const {
   DeviceReport report;
   report.name = "host";
   report.arena = memory.buffer().bytes;
-  report.total = (uint64_t)::sysconf(_SC_PHYS_PAGES) * (uint64_t)::sysconf(_SC_PAGE_SIZE);
+  report.total =
+      (uint64_t)::sysconf(_SC_PHYS_PAGES) * (uint64_t)::sysconf(_SC_PAGE_SIZE);
   return report;
 }

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `host:N`: each device has an arena and lanes of its own, a thread each; transfers are real copies. HostLane also serves
-// the host's own lanes, `update` and `staging`.
+// `host:N`: each device has an arena and lanes of its own, a thread each;
+// transfers are real copies. HostLane also serves the host's own lanes,
+// `update` and `staging`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,15 +41,21 @@ private:
 /// A thread that runs tasks in the order of their submission.
 class HostLane final : public Lane {
 public:
-  /// `name`: up to 15 characters, the thread's. `salt`: tells this lane's delays from another's.
-  HostLane(std::string name, const Executable *executable, uint32_t capacity, const Delays &delays, uint64_t salt,
+  /// `name`: up to 15 characters, the thread's. `salt`: tells this lane's
+  /// delays from another's.
+  HostLane(std::string name, const Executable *executable, uint32_t capacity,
+           const Delays &delays, uint64_t salt,
            const std::atomic<uint32_t> *stop);
   /// Finishes what was submitted.
   ~HostLane() override;
   void submit(const TaskCall &call) override;
   LaneState state() const override;
-  int64_t busy() const override { return busyTime.load(std::memory_order_relaxed); }
-  uint64_t copied() const override { return copiedBytes.load(std::memory_order_relaxed); }
+  int64_t busy() const override {
+    return busyTime.load(std::memory_order_relaxed);
+  }
+  uint64_t copied() const override {
+    return copiedBytes.load(std::memory_order_relaxed);
+  }
   EntryScratch &scratch() { return entryScratch; }
 
 private:
@@ -60,7 +67,8 @@ private:
   EntryScratch entryScratch;
   std::vector<TaskCall> ring; ///< Its size is a power of two.
   std::atomic<uint32_t> head{0}, tail{0};
-  std::atomic<int64_t> closingAt{-1}; ///< The place after the last task, once there is a last one.
+  std::atomic<int64_t> closingAt{
+      -1}; ///< The place after the last task, once there is a last one.
   Delays delays;
   uint64_t random;
   const std::atomic<uint32_t> *stop;
@@ -73,7 +81,8 @@ private:
 
 class HostDevice final : public Device {
 public:
-  static Status open(uint32_t index, uint64_t bytes, const Executable &executable, const DeviceOptions &options,
+  static Status open(uint32_t index, uint64_t bytes,
+                     const Executable &executable, const DeviceOptions &options,
                      std::unique_ptr<Device> &device);
   Buffer arena() override { return memory.buffer(); }
   Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }

@@ -16,8 +16,9 @@
 
 namespace rondo::runtime {
 
-/// Runs a job's chunks on the caller and `workers` - 1 threads. Which thread takes which chunk is left to chance, so a chunk
-/// must not depend on it. Locks nothing and allocates nothing.
+/// Runs a job's chunks on the caller and `workers` - 1 threads. Which thread
+/// takes which chunk is left to chance, so a chunk must not depend on it. Locks
+/// nothing and allocates nothing.
 class WorkerPool {
 public:
   explicit WorkerPool(uint32_t workers);

@@ -290,10 +290,8 @@ TEST_P(DerivativeGuards, ParametersHaveUnroundedGradients) {
   ASSERT_TRUE(module);
   auto function = *module->getOps<func::FuncOp>().begin();
   differentiate(function);
-  EXPECT_TRUE(function.front()
-                  .getTerminator()
-                  ->getOperand(0)
-                  .getDefiningOp<MatmulOp>())
+  EXPECT_TRUE(
+      function.front().getTerminator()->getOperand(0).getDefiningOp<MatmulOp>())
       << print(*module);
 }
 

@@ -63,10 +63,10 @@ Effects getEffects(mlir::Operation *op);
 
 /// The machine that predicted times are for. Rates per nanosecond.
 struct KernTarget {
-  double flopsPerNs = 50;      ///< Products, one core.
-  double scalarPerNs = 10;     ///< Generated code: operations on elements.
+  double flopsPerNs = 50;  ///< Products, one core.
+  double scalarPerNs = 10; ///< Generated code: operations on elements.
   double bytesPerNs = 10;
-  double latencyNs = 500;      ///< Of one call.
+  double latencyNs = 500; ///< Of one call.
 };
 /// What one op of a kern.func costs.
 struct OpCost {

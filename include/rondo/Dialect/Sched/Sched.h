@@ -24,8 +24,8 @@
 #define GET_ATTRDEF_CLASSES
 #include "rondo/Dialect/Sched/SchedAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
-#include "rondo/Dialect/Sched/SchedTypes.h.inc"
 #include "rondo/Dialect/Sched/SchedInterfaces.h.inc"
+#include "rondo/Dialect/Sched/SchedTypes.h.inc"
 #define GET_OP_CLASSES
 #include "rondo/Dialect/Sched/SchedOps.h.inc"
 
