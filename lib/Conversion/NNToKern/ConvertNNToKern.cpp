@@ -31,10 +31,12 @@ struct ConvertNNToKern
              << function.getSymName() << " is not one block of operations";
     if (failed(lowering::prepare(function)))
       return failure();
+    if (libraryAttention)
+      lowering::markLibraryAttention(function);
     lowering::Plan plan(function);
     if (failed(plan.compute()))
       return failure();
-    lowering::Emitter(function, plan, scoreBytes).emit();
+    lowering::Emitter(function, plan, {scoreBytes, attentionBytes}).emit();
     function.erase();
     return success();
   }
