@@ -287,3 +287,12 @@ TEST(ScheduleCheck, NamesEverySlip) {
     EXPECT_EQ(join(FenceProblem().check(schedule)), slip.message);
   }
 }
+
+TEST(ScheduleCheck, RefusesWhatIsTooLargeToVerify) {
+  Schedule schedule = smallSchedule();
+  schedule.devices = schedule.period = 3u << 30;
+  schedule.rotation = 1;
+  EXPECT_EQ(join(FenceProblem().verify(schedule)),
+            "a schedule of 3 operations that repeats after 3221225472 "
+            "iterations is too large to verify\n");
+}
