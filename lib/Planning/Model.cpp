@@ -50,8 +50,7 @@ public:
     // A layer's boundary has cotangents when anything trains before it.
     bool trainsBefore = false;
     for (pipe::LayerOp layer : info.layers) {
-      if (failed(addLayer(layer, trainsBefore)))
-        return failure();
+      addLayer(layer, trainsBefore);
       for (const scheduling::Parameter &parameter :
            model().layers.back().parameters)
         trainsBefore |= parameter.gradientOffset >= 0;
@@ -65,8 +64,8 @@ public:
     model().rounds = config.rounds;
     model().staleness = config.staleness;
     model().clip = config.clipGradNorm > 0;
-    if (config.weighByLabels && failed(addLabelCount()))
-      return failure();
+    if (config.weighByLabels)
+      addLabelCount();
     return std::move(info);
   }
 
@@ -83,7 +82,7 @@ private:
   }
 
   /// Groups the parameters into blocks by using layers and trainability, and
-  /// lays each block out.
+  /// lays each block out. That symbols are there is what verifiers check.
   LogicalResult placeParameters() {
     llvm::MapVector<StringAttr, std::vector<uint32_t>> users;
     for (auto [number, layer] : llvm::enumerate(info.layers))
@@ -97,9 +96,6 @@ private:
     bool narrow = false, wide = false; // Kinds of trainable element types met.
     for (auto &[name, layers] : users) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      if (!parameter)
-        return info.chain.emitError()
-               << "parameter @" << name.getValue() << " does not exist";
       auto type = cast<RankedTensorType>(parameter.getType());
       bool trainable = parameter.getTrainable();
       auto [it, isNew] =
@@ -194,10 +190,8 @@ private:
     return scheduling::Role::Scratch;
   }
 
-  LogicalResult addLayer(pipe::LayerOp op, bool trainsBefore) {
+  void addLayer(pipe::LayerOp op, bool trainsBefore) {
     auto body = symbols.lookup<pipe::BodyOp>(op.getBodyAttr().getAttr());
-    if (!body)
-      return op.emitError() << "body @" << op.getBody() << " does not exist";
     scheduling::Layer layer;
     layer.name = op.getLabel().str();
     layer.bodyName = op.getBody().str();
@@ -247,7 +241,6 @@ private:
       }
     }
     model().layers.push_back(std::move(layer));
-    return success();
   }
 
   static void place(std::vector<uint64_t> &bytes,
@@ -257,11 +250,11 @@ private:
     bytes[argument.index] = argument.bytes;
   }
 
-  LogicalResult addLabelCount() {
+  void addLabelCount() {
     pipe::ChainOp chain = info.chain;
     if (!chain.getLabels())
-      return success(); // A loss without labels weighs its micro-batches
-                        // equally.
+      return; // A loss without labels weighs its micro-batches
+              // equally.
     model().countLabels = true;
     model().countEntry = (*chain.getLabels() +
                           "::" + pipe::getEntryName({pipe::EntryKind::Count}))
@@ -271,7 +264,6 @@ private:
         labels ? costOf(labels, {pipe::EntryKind::Count}).scratchBytes : 0;
     for (int64_t input : chain.getLabelInputs().value_or(ArrayRef<int64_t>()))
       model().countInputs.push_back(input);
-    return success();
   }
 
   ModuleOp module;
