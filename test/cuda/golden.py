@@ -37,7 +37,8 @@ def compile_all(options):
         source, copy = os.path.join(HERE, "..", "golden", case), os.path.join(options.folder, case)
         shutil.copytree(source, copy, dirs_exist_ok=True)
         for trajectory in TRAJECTORIES:
-            run = train.Run(source, trajectory, options.folder, None)
+            # From the copy, which lies beside the programs wherever they are carried: weights are read from it.
+            run = train.Run(copy, trajectory, options.folder, None)
             target = [f"--target={options.target}"]
             smallest = train.smallest_memory(run, 1, 1, target)
             ways = [(1, "auto", []), (1, "smallest", ["--recompute=full", f"--device-memory={smallest}"])]
