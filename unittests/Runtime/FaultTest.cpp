@@ -64,7 +64,7 @@ void FaultTest::fail(uint32_t op, uint32_t iteration) const {
   FaultKind kind = std::get<1>(GetParam());
   Fault fault(kind, op, iteration);
   SessionOptions faulty = sessionOptions();
-  faulty.watchdogSeconds = kind == FaultKind::Hang ? 0.4 : 60;
+  faulty.watchdogSeconds = kind == FaultKind::Hang ? 1 : 60;
   faulty.decorate = [&](std::unique_ptr<Device> device,
                         const DeviceOptions &deviceOptions) {
     return fault.wrap(std::move(device), deviceOptions);
@@ -82,7 +82,7 @@ void FaultTest::fail(uint32_t op, uint32_t iteration) const {
   EXPECT_EQ(status.code(), Code::Device) << name;
   std::vector<std::string> parts;
   if (kind == FaultKind::Hang)
-    parts = {"no operation ended within 0.4 seconds:",
+    parts = {"no operation ended within 1 seconds:",
              format("step %u %s is running", iteration, name.c_str())};
   else
     parts = {format("step %u: %s: GPU 7: %s", iteration, name.c_str(),
@@ -155,7 +155,7 @@ TEST_P(FaultTest, NoFault) {
 }
 
 static std::vector<const char *> specs() {
-  std::vector<const char *> specs = {"host:1", "host:2"};
+  std::vector<const char *> specs = {"host:2"};
   if (testGpus() != 0)
     specs.push_back("cuda:1");
   return specs;
