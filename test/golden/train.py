@@ -85,13 +85,13 @@ def digest(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def smallest_memory(run, devices, rounds):
+def smallest_memory(run, devices, rounds, flags=()):
     """The least device memory, within 5 %, that some plan fits: it forces many small stages."""
-    low, high = 0, json.loads(run.call("rondo-dump", "--json", run.compile(devices, rounds, ["--recompute=full"])))["device_bytes"]
+    low, high = 0, json.loads(run.call("rondo-dump", "--json", run.compile(devices, rounds, ["--recompute=full", *flags])))["device_bytes"]
     while high - low > high / 20:
         middle = (low + high) // 2
         try:
-            run.compile(devices, rounds, ["--recompute=full", f"--device-memory={middle}"])
+            run.compile(devices, rounds, ["--recompute=full", f"--device-memory={middle}", *flags])
             high = middle
         except RuntimeError as error:
             if "ended with 3" not in str(error):
