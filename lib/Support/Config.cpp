@@ -32,6 +32,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("weigh_by_labels", config.weighByLabels);
   visit("recompute", config.recompute);
   visit("attention", config.attention);
+  visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
   visit("learning_rate", config.optimizer.learningRate);
   visit("beta1", config.optimizer.beta1);

@@ -65,6 +65,7 @@ struct Config {
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
   Attention attention = Attention::Auto;
+  std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
