@@ -125,8 +125,8 @@ bool Runner::bindInputs() {
   if (available == UINT64_MAX && options.steps < 0)
     return fail(
         "the program stages no inputs, so --steps must say how long to train");
-  return available == 0 || options.reportAfter == 0 ||
-         options.reportAfter < steps ||
+  bool missing = available == 0 && options.steps != 0;
+  return missing || options.reportAfter == 0 || options.reportAfter < steps ||
          fail("--report-after=" + std::to_string(options.reportAfter) +
                   " leaves none of " + std::to_string(steps) +
                   " steps to measure; give more --steps, or samples",
