@@ -113,20 +113,21 @@ bool Runner::bindInputs() {
   if (!check(rondo_session_set_order(session.get(), options.shuffle,
                                      options.shuffleSeed, options.epochs)))
     return false;
-  if (options.steps == 0 && options.reportAfter == 0)
-    return true;
-  uint64_t available = 0;
-  if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
-    return false;
-  // Where there is not even one step, let the session say what is missing.
-  steps = options.steps >= 0 ? (uint64_t)options.steps
-          : available == 0   ? 1
-                             : available;
-  if (available == UINT64_MAX && options.steps < 0)
-    return fail(
-        "the program stages no inputs, so --steps must say how long to train");
-  bool missing = available == 0 && options.steps != 0;
-  return missing || options.reportAfter == 0 || options.reportAfter < steps ||
+  if (options.steps != 0) {
+    uint64_t available = 0;
+    if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
+      return false;
+    // Where there is not even one step, let the session say what is missing.
+    steps = options.steps > 0 ? (uint64_t)options.steps
+            : available == 0  ? 1
+                              : available;
+    if (available == UINT64_MAX && options.steps < 0)
+      return fail("the program stages no inputs, so --steps must say how long "
+                  "to train");
+    if (available == 0)
+      return true;
+  }
+  return options.reportAfter == 0 || options.reportAfter < steps ||
          fail("--report-after=" + std::to_string(options.reportAfter) +
                   " leaves none of " + std::to_string(steps) +
                   " steps to measure; give more --steps, or samples",
