@@ -40,6 +40,7 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
+  options.libraryAttention = config.useLibraryAttention();
   conversion::buildKernelsPipeline(manager, options);
 }
 

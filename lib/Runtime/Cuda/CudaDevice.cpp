@@ -216,6 +216,7 @@ static std::string listGpus() {
                      gpu.name.c_str(), formatBytes(gpu.total).c_str(),
                      gpu.major, gpu.minor);
   }
+  list += "  attention in bfloat16 and float16: " + Cudnn::describe() + "\n";
   return list;
 }
 
