@@ -100,6 +100,15 @@ struct Session::Impl {
   std::atomic<bool> closing{false};
   std::atomic<bool> stuck{false}; ///< The watchdog has struck.
 
+  /// Where measuring begins: a step, and what lanes and controller had done.
+  struct Mark {
+    uint64_t step = 0;
+    int64_t issueTime = 0;
+    std::vector<std::pair<int64_t, uint64_t>> lanes; ///< Busy, copied.
+  };
+  Mark mark;
+  std::atomic<int64_t> issueTime{0}; ///< ns
+
   std::vector<std::unique_ptr<Device>> devices;
   std::unique_ptr<HostLane> updateLane, stagingLane;
   std::thread controller, watchdog;

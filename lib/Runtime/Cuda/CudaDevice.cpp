@@ -176,7 +176,13 @@ DeviceReport CudaDevice::report() const {
   report.arena = bytes;
   report.workspace = executable->workspaceBytes();
   report.total = gpu.total;
-  uint64_t taken = freeBefore > freeAfter ? freeBefore - freeAfter : 0,
+  size_t available = freeAfter, total = 0;
+  if (!pool->failed() && makeCurrent().ok() &&
+      driver().memGetInfo(&available, &total) == Success)
+    report.used = total - available;
+  // Libraries load code when they first run it.
+  uint64_t least = std::min<uint64_t>(available, freeAfter),
+           taken = freeBefore > least ? freeBefore - least : 0,
            known = report.arena + report.workspace;
   report.other = taken > known ? taken - known : 0;
   return report;
