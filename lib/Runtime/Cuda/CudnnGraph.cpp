@@ -72,9 +72,11 @@ static cudaError_t setAsync(void *target, int value, size_t bytes,
 static const char *errorString(cudaError_t) { return "a CUDA call failed"; }
 
 void *rondo::runtime::cuda::openForFrontend(const char *name, int flags) {
-  static char runtime;
-  return std::strncmp(name, "libcudart", 9) == 0 ? &runtime
-                                                 : ::dlopen(name, flags);
+  if (std::strncmp(name, "libcudart", 9) != 0)
+    return ::dlopen(name, flags);
+  // It tries several versions, and wants exactly one of them.
+  static std::string runtime = name;
+  return runtime == name ? &runtime : nullptr;
 }
 
 void *rondo::runtime::cuda::findForFrontend(void *library, const char *name) {
