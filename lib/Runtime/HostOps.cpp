@@ -59,10 +59,10 @@ bool Failure::consistent() const {
 //===----------------------------------------------------------------------===//
 
 HostOps::HostOps(const Program &program, const Executable &executable,
-                 Parameters &parameters, const Inputs &inputs, uint32_t threads,
+                 Parameters &parameters, const Inputs &inputs, WorkerPool &pool,
                  Failure &failure)
     : program(program), table(program.table()), executable(executable),
-      parameters(parameters), inputs(inputs), pool(threads), failure(failure),
+      parameters(parameters), inputs(inputs), pool(pool), failure(failure),
       stagingScratch(executable.makeScratch()), blocks(sizeOf(table.blocks())),
       normBlocks(sizeOf(table.ops())) {
   std::vector<const program::Op *> optimizers(blocks.size());
