@@ -165,7 +165,8 @@ Value Importer::readParameter(int initializer) {
       unit(info.isSourceTransposed),
       copies.empty() ? ArrayAttr() : builder.getArrayAttr(copies),
       copies.empty() ? DenseBoolArrayAttr()
-                     : builder.getDenseBoolArrayAttr(transposedCopies));
+                     : builder.getDenseBoolArrayAttr(transposedCopies),
+      TypeAttr());
   emitter->setLoc(loc);
   return emitter->create<nn::ReadOp>(tensor.type, tensor.name);
 }

@@ -146,6 +146,9 @@ private:
     if (auto transposed = parameter.getCopiesTransposed())
       table->copies_transposed.assign(transposed->begin(), transposed->end());
     table->type = table->upload_type = *element;
+    // Floats by the verifier of nn.parameter.
+    if (std::optional<Type> stored = parameter.getStoredType())
+      table->type = *getElementType(*stored);
     table->shape.assign(type.getShape().begin(), type.getShape().end());
     table->trainable = parameter.getTrainable();
     table->block = placement.block;

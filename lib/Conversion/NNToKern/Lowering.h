@@ -89,7 +89,7 @@ public:
   }
 
 private:
-  mlir::LogicalResult checkSupported();
+  mlir::LogicalResult checkProducts();
   void placeResults();
   void placeGradient(mlir::Value value, int64_t result);
   mlir::LogicalResult makeSteps(bool &changed);
