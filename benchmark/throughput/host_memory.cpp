@@ -48,9 +48,7 @@ static double measure(unsigned threads, int times,
 int main(int argc, char **argv) {
   unsigned threads = argc > 1 ? (unsigned)std::atoi(argv[1])
                               : std::thread::hardware_concurrency();
-  auto allocate = [] {
-    return std::unique_ptr<float[]>(new float[kElements]);
-  };
+  auto allocate = [] { return std::unique_ptr<float[]>(new float[kElements]); };
   std::unique_ptr<float[]> gradient = allocate(), master = allocate(),
                            first = allocate(), second = allocate();
   std::unique_ptr<uint16_t[]> copy(new uint16_t[kElements]);
@@ -84,7 +82,7 @@ int main(int argc, char **argv) {
   double updated = measure(threads, 5, [&](unsigned t, unsigned n) {
     auto [begin, end] = share(t, n);
     float *__restrict w = master.get(), *__restrict m = first.get(),
-                     *__restrict v = second.get();
+                      *__restrict v = second.get();
     const float *__restrict g = gradient.get();
     uint16_t *__restrict c = copy.get();
     for (size_t i = begin; i < end; ++i) {
