@@ -137,7 +137,8 @@ static const std::vector<Option> &allOptions() {
                                                    : "is neither text nor json";
        }},
       {"host-threads", "N",
-       "threads that share the optimizer's work; default: one a core",
+       "threads that share the optimizer's work; default: one a processor, "
+       "less those that devices need",
        [](Options &options, const std::string &value) {
          return parseNumber(value, options.hostThreads);
        }},
