@@ -19,8 +19,8 @@ using namespace rondo;
 
 static void nothing(OpPassManager &, const Config &) {}
 
-static void raise(OpPassManager &manager, const Config &) {
-  nn::buildRaisePipeline(manager);
+static void raise(OpPassManager &manager, const Config &config) {
+  nn::buildRaisePipeline(manager, config.precision);
 }
 
 static void layers(OpPassManager &manager, const Config &) {
@@ -40,6 +40,10 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
+  options.libraryAttention = config.useLibraryAttention();
+  // A GPU wants larger products, and fewer launches.
+  if (config.machine.name != "host")
+    options.scoreBytes = int64_t(256) << 20;
   conversion::buildKernelsPipeline(manager, options);
 }
 
