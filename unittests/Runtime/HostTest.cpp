@@ -192,7 +192,8 @@ struct Nodes {
 TEST(WorkerPool, SplitsChunksBetweenNodes) {
   // No such processors: the threads go where the system puts them, their nodes
   // are what is said here. Two of three workers are of node 4.
-  std::vector<Processor> processors{{1021, 4}, {1022, 7}, {1023, 4}};
+  std::vector<Processor> processors{
+      {1020, 4}, {1021, 7}, {1022, 4}, {1023, 7}, {1019, 4}};
   WorkerPool pool(3, processors);
   for (uint64_t chunks : {0u, 1u, 2u, 3u, 100u}) {
     Nodes home(chunks), anywhere(chunks);
