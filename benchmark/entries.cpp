@@ -170,6 +170,10 @@ std::string Bench::describe(const program::Call &source) const {
   }
   if (source.kind() == CallKind::Kernel)
     return "kernel " + std::string(text(source.gpu_symbol())).substr(7, 8);
+  if (source.kind() == CallKind::Attention)
+    return "attention";
+  if (source.kind() == CallKind::AttentionGrad)
+    return "attention's gradients";
   return source.kind() == CallKind::Zero ? "zero" : "copy";
 }
 
