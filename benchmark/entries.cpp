@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   rondo-bench-entries PROGRAM.rondo [--least-bytes=N] [--repeats=N]
+//   rondo-benchmark-entries PROGRAM.rondo [--least-bytes=N] [--repeats=N]
 //
 // Runs the entries that a program launches, on the first GPU and random values,
 // with the code and products that rondo-run would use, and prints
@@ -38,7 +38,8 @@ namespace {
 void require(const Status &status) {
   if (status.ok())
     return;
-  std::fprintf(stderr, "rondo-bench-entries: %s\n", status.message().c_str());
+  std::fprintf(stderr, "rondo-benchmark-entries: %s\n",
+               status.message().c_str());
   std::exit(4);
 }
 
@@ -169,6 +170,10 @@ std::string Bench::describe(const program::Call &source) const {
   }
   if (source.kind() == CallKind::Kernel)
     return "kernel " + std::string(text(source.gpu_symbol())).substr(7, 8);
+  if (source.kind() == CallKind::Attention)
+    return "attention";
+  if (source.kind() == CallKind::AttentionGrad)
+    return "attention's gradients";
   return source.kind() == CallKind::Zero ? "zero" : "copy";
 }
 
@@ -333,7 +338,7 @@ int main(int argc, char **argv) {
       path = argv[i];
   }
   if (path.empty()) {
-    std::fprintf(stderr, "use: rondo-bench-entries PROGRAM.rondo "
+    std::fprintf(stderr, "use: rondo-benchmark-entries PROGRAM.rondo "
                          "[--least-bytes=N] [--repeats=N]\n");
     return 2;
   }

@@ -286,11 +286,11 @@ Status CudaExecutable::launchCall(uint32_t entry, uint32_t number,
     break;
   case CallKind::Attention:
   case CallKind::AttentionGrad: {
-    Address places[10];
+    Address operands[10];
     for (uint32_t i = 0; i < call.addressCount; ++i)
-      places[i] = address(i);
-    if (Status attention =
-            attentions.run(call.attention, places, stream, addPart, roundRows);
+      operands[i] = address(i);
+    if (Status attention = attentions.run(call.attention, operands, stream,
+                                          addPart, roundRows);
         !attention.ok())
       return Status(attention.code(), call.name + ": " + attention.message());
     break;
