@@ -61,6 +61,7 @@ struct Config {
   double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
+  int64_t headChunk = 1024; ///< Rows of the loss head's logits at once.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";

@@ -61,7 +61,8 @@ LogicalResult Plan::checkSupported() {
         failedAny = true;
         break;
       }
-      if (isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) &&
+      if (isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp,
+              nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op) &&
           tensor.getElementType().isF64()) {
         op.emitError("'") << op.getName()
                           << "' has operands in f64; products are computed in "
@@ -72,6 +73,13 @@ LogicalResult Plan::checkSupported() {
     }
   }
   return failure(failedAny);
+}
+
+/// Whether what computes `value` can add it to what is there.
+static bool addsToGradient(Value value) {
+  if (auto head = value.getDefiningOp<nn::LinearCrossEntropyGradOp>())
+    return value == head.getDWeight() || value == head.getDBias();
+  return isa<nn::MatmulOp, nn::ScatterAddOp>(value.getDefiningOp());
 }
 
 /// Products and scatters that only a gradient uses add to it themselves; other
@@ -86,8 +94,7 @@ void Plan::placeGradient(Value value, int64_t result) {
       break;
   }
   bool isF32 = cast<RankedTensorType>(base.getType()).getElementType().isF32();
-  if (producer && isa<nn::MatmulOp, nn::ScatterAddOp>(producer) && isOnlyUse &&
-      isF32) {
+  if (producer && addsToGradient(base) && isOnlyUse && isF32) {
     resultOf[base] = result;
     accumulated.insert(base);
     return;

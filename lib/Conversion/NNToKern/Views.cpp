@@ -205,6 +205,10 @@ SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
     for (unsigned index = 0; index < 3; ++index)
       operands[index] = getHeadView(op->getOperand(index)).base;
+  if (isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op)) {
+    operands[0] = getMatrixView(op->getOperand(0), /*leadingRows=*/true).base;
+    operands[1] = getMatrixView(op->getOperand(1), /*leadingRows=*/false).base;
+  }
   if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
     operands.back() = getHeadView(grad.getCotangent()).base;
   return operands;

@@ -22,7 +22,9 @@ namespace rondo::nn {
 
 /// The `raise` phase, on a module as import leaves it: constants folded,
 /// exporters' decompositions recognised, masks resolved, the result verified.
-void buildRaisePipeline(mlir::OpPassManager &manager);
+/// `headChunk`: rows of logits that exist at once.
+void buildRaisePipeline(mlir::OpPassManager &manager,
+                        int64_t headChunk = 1024);
 
 /// Registers the phase as `rondo-nn-raise`.
 void registerRaisePipeline();

@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace rondo::nn {
 
-void buildRaisePipeline(OpPassManager &manager) {
+void buildRaisePipeline(OpPassManager &manager, int64_t headChunk) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createNNFoldConstants());
   // One value for one expression: patterns compare values.
@@ -30,6 +30,7 @@ void buildRaisePipeline(OpPassManager &manager) {
   // Tables now, when masks cannot be mistaken for them.
   functions.addPass(createNNFoldConstants({/*tables=*/true}));
   functions.addPass(createNNDecomposeMaskedAttention());
+  functions.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
   functions.addPass(createNNFoldConstants());
   functions.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());
