@@ -16,7 +16,8 @@ using namespace mlir;
 
 namespace rondo::nn {
 
-void buildRaisePipeline(OpPassManager &manager, int64_t headChunk) {
+void buildRaisePipeline(OpPassManager &manager, StringRef precision,
+                        int64_t headChunk) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createNNFoldConstants());
   // One value for one expression: patterns compare values.
@@ -29,10 +30,14 @@ void buildRaisePipeline(OpPassManager &manager, int64_t headChunk) {
   functions.addPass(createNNRaiseMasks());
   // Tables now, when masks cannot be mistaken for them.
   functions.addPass(createNNFoldConstants({/*tables=*/true}));
-  functions.addPass(createNNDecomposeMaskedAttention());
-  functions.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
-  functions.addPass(createNNFoldConstants());
-  functions.addPass(createCSEPass());
+  // What is recognised by now says what may be rounded.
+  if (!precision.empty())
+    manager.addPass(createNNAssignPrecision({precision.str()}));
+  OpPassManager &rest = manager.nest<func::FuncOp>();
+  rest.addPass(createNNDecomposeMaskedAttention());
+  rest.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
+  rest.addPass(createNNFoldConstants());
+  rest.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());
   manager.addNestedPass<func::FuncOp>(createNNVerifyRaised());
 }
