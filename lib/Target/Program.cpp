@@ -245,6 +245,7 @@ private:
     gemm.stride_a = call.strideA, gemm.stride_b = call.strideB,
     gemm.stride_c = call.strideC;
     gemm.alpha = call.alpha, gemm.accumulate = call.accumulate;
+    gemm.bias = call.bias;
     // Products have floating operands: kern.gemm's verifier.
     gemm.type_a = getElementType(call.typeA),
     gemm.type_b = getElementType(call.typeB),
@@ -262,7 +263,7 @@ private:
     table->value_depth = sizes.valueDepth;
     table->scale = call.scale, table->causal = call.causal,
     table->window = call.window;
-    table->type = *getElementType(call.element);
+    table->type = getElementType(call.element);
     table->strides = call.strides;
     table->workspace_bytes = call.workspaceBytes;
     table->library_bytes = call.libraryBytes;
