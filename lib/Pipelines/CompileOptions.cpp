@@ -99,6 +99,10 @@ struct Flags {
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
       cl::value_desc("N"), cl::init(1024), cl::cat(category)};
+  cl::opt<std::string> attentionMemory{
+      "attention-memory",
+      cl::desc("What a GPU library's gradient of attention may use at once"),
+      cl::value_desc("SIZE"), cl::init("1GiB"), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -141,18 +145,28 @@ struct Flags {
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
-    const cl::Option *all[] = {
-        std::addressof(loss),         std::addressof(dimensions),
-        std::addressof(trainable),    std::addressof(freeze),
-        std::addressof(precision),    std::addressof(microBatches),
-        std::addressof(rounds),       std::addressof(staleness),
-        std::addressof(optimizer),    std::addressof(groups),
-        std::addressof(clip),         std::addressof(reduction),
-        std::addressof(recompute),    std::addressof(attention),
-        std::addressof(headChunk),    std::addressof(devices),
-        std::addressof(deviceMemory), std::addressof(hostMemory),
-        std::addressof(target),       std::addressof(hostCpu),
-        std::addressof(rotate)};
+    const cl::Option *all[] = {std::addressof(loss),
+                               std::addressof(dimensions),
+                               std::addressof(trainable),
+                               std::addressof(freeze),
+                               std::addressof(precision),
+                               std::addressof(microBatches),
+                               std::addressof(rounds),
+                               std::addressof(staleness),
+                               std::addressof(optimizer),
+                               std::addressof(groups),
+                               std::addressof(clip),
+                               std::addressof(reduction),
+                               std::addressof(recompute),
+                               std::addressof(attention),
+                               std::addressof(attentionMemory),
+                               std::addressof(headChunk),
+                               std::addressof(devices),
+                               std::addressof(deviceMemory),
+                               std::addressof(hostMemory),
+                               std::addressof(target),
+                               std::addressof(hostCpu),
+                               std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -225,6 +239,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   config.weighByLabels = flags.reduction == "step";
   if (auto error =
           take("attention", parseAttention(flags.attention), config.attention))
+    return error;
+  if (auto error = take("attention-memory", parseBytes(flags.attentionMemory),
+                        config.attentionMemory))
     return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
