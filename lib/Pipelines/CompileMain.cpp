@@ -11,6 +11,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dump/Dump.h"
 #include "rondo/InitAll.h"
 #include "rondo/Pipelines/CompileOptions.h"
@@ -27,14 +28,46 @@ using namespace mlir;
 
 namespace rondo {
 
+/// Every group must decide something: have a trained parameter that no group
+/// before it has.
+static LogicalResult checkGroups(ModuleOp module, const Config &config) {
+  std::vector<bool> matches(config.groups.size()), decides(matches);
+  for (auto parameter : module.getOps<nn::ParameterOp>()) {
+    if (!parameter.getTrainable())
+      continue;
+    SmallVector<std::string> names{parameter.getSymName().str(),
+                                   parameter.getSource().value_or("").str()};
+    if (auto copies = parameter.getCopies())
+      for (StringRef copy : copies->getAsValueRange<StringAttr>())
+        names.push_back(copy.str());
+    bool isTaken = false;
+    for (auto [number, group] : llvm::enumerate(config.groups)) {
+      if (!group.matches(names))
+        continue;
+      matches[number] = true;
+      decides[number] = decides[number] || !isTaken;
+      isTaken = true;
+    }
+  }
+  for (auto [number, group] : llvm::enumerate(config.groups))
+    if (!decides[number])
+      module.emitError() << "--param-group='" << group.pattern << "' "
+                         << (matches[number]
+                                 ? "decides nothing: every parameter that it "
+                                   "matches is in a group before it"
+                                 : "matches the whole name of no parameter "
+                                   "that trains");
+  return success(!llvm::is_contained(decides, false));
+}
+
 /// The module to start from: an imported model with its configuration, or IR
 /// that carries its own.
 static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
                                         MLIRContext *context) {
-  if (options.first == 0 && !StringRef(options.input).ends_with(".mlir")) {
+  if (!options.isIR) {
     OwningOpRef<ModuleOp> module = importModel(options.import, context);
-    if (!module)
-      return module;
+    if (!module || failed(checkGroups(*module, options.config)))
+      return nullptr;
     options.config.write(*module);
     // As given: the program names its weight files relative to itself.
     if (options.input != "-")
@@ -118,12 +151,13 @@ int compileMain(int argc, char **argv) {
   DiagnosticPrinter printer(&context, llvm::errs());
   auto failed_ = [&] {
     return int(printer.sawInfeasible() ? ExitCode::Infeasible
+               : printer.sawBadFlag()  ? ExitCode::BadFlags
                                        : ExitCode::UserError);
   };
 
   OwningOpRef<ModuleOp> module = loadModule(*options, &context);
   if (!module)
-    return int(ExitCode::UserError);
+    return failed_();
   FailureOr<Config> config = Config::read(*module);
   if (failed(config))
     return int(ExitCode::UserError);
@@ -133,8 +167,13 @@ int compileMain(int argc, char **argv) {
   for (const Phase &phase :
        getPhases().slice(options->first + 1, options->last - options->first))
     phase.addPasses(passes, *config);
-  if (failed(passes.run(*module)))
+  if (failed(passes.run(*module))) {
+    if (options->isIR && !options->isPhaseGiven)
+      llvm::errs() << "rondo-compile: " << options->input
+                   << " was taken for IR of phase import; --from=PHASE says "
+                      "which phase left it\n";
     return failed_();
+  }
 
   std::string bytes;
   if (options->emitProgram) {

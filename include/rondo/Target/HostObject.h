@@ -25,6 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "rondo/Dialect/Kern/Kern.h"
+#include "llvm/Support/Error.h"
 #include <array>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ struct HostOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
 };
+
+/// Whether host code can be made for a processor; an error says why not, and
+/// for which it can.
+llvm::Error checkHostCpu(llvm::StringRef cpu);
 
 /// One call of a launch list, as in schema/program.fbs.
 struct Call {
