@@ -8,6 +8,8 @@
 
 #include "rondo/Dialect/Kern/Kern.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 using namespace mlir;
 using namespace rondo;
 using namespace rondo::kern;
@@ -36,24 +38,42 @@ ElementRange kern::getRange(AccessAttr access, ArrayRef<int64_t> domain) {
   return range;
 }
 
-bool kern::isUniform(FusedOp op, Value value) {
+/// Whether `value` itself, a load or an index, varies along the last axis.
+static bool variesAtSource(FusedOp op, Value value) {
   size_t last = op.getDomain().size() - 1;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     AccessAttr access = op.getInputAccessAt(argument.getArgNumber());
     if (access.getStrides()[last] != 0)
-      return false;
+      return true;
     for (size_t i = 0; i < access.getGuards().size(); i += 3)
       if (access.getGuards()[i] == int64_t(last))
-        return false;
-    return true;
+        return true;
+    return false;
   }
-  Operation *producer = value.getDefiningOp();
-  if (isa<ReduceOp>(producer))
-    return true;
-  if (auto index = dyn_cast<IndexOp>(producer))
-    return index.getExpression().getStrides()[last] == 0;
-  return llvm::all_of(producer->getOperands(),
-                      [&](Value operand) { return isUniform(op, operand); });
+  auto index = value.getDefiningOp<IndexOp>();
+  return index && index.getExpression().getStrides()[last] != 0;
+}
+
+/// Whether `holds` of a value that `value` is computed from, or of itself.
+/// Reductions are looked at, not through.
+static bool anySource(Value value, llvm::function_ref<bool(Value)> holds) {
+  SmallVector<Value> stack{value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value next = stack.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (holds(next))
+      return true;
+    Operation *producer = next.getDefiningOp();
+    if (producer && !isa<ReduceOp>(producer))
+      llvm::append_range(stack, producer->getOperands());
+  }
+  return false;
+}
+
+bool kern::isUniform(FusedOp op, Value value) {
+  return !anySource(value, [&](Value at) { return variesAtSource(op, at); });
 }
 
 LogicalResult IndexOp::verify() {
@@ -196,11 +216,12 @@ LogicalResult FusedOp::verifyRegions() {
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
       if (getKind() == FusedKind::Elementwise)
         return op.emitOpError("in an elementwise kernel");
-      if (isUniform(*this, reduce.getOperand()) &&
-          getKind() == FusedKind::Column &&
-          reduce.getOperand().getDefiningOp<ReduceOp>())
+      if (getKind() == FusedKind::Column &&
+          anySource(reduce.getOperand(), [](Value source) {
+            return bool(source.getDefiningOp<ReduceOp>());
+          }))
         return op.emitOpError(
-            "reduces a reduction's result in a column kernel");
+            "reduces what depends on a reduction, in a column kernel");
       continue;
     }
     if (!isa<IndexOp>(op) && !isScalarOp(op))

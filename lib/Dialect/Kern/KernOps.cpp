@@ -108,15 +108,14 @@ LogicalResult FuncOp::verify() {
       return emitOpError("argument ")
              << index << " is not contiguous memory of static shape: " << type;
   }
-  if (getInputs() > getArgumentTypes().size())
+  int64_t inputs = getInputs(), scratch = getScratch();
+  if (inputs < 0 || inputs > int64_t(getArgumentTypes().size()))
     return emitOpError("says that ")
-           << getInputs() << " of " << getArgumentTypes().size()
+           << inputs << " of " << getArgumentTypes().size()
            << " arguments are inputs";
-  if (getScratch() < 0 || getScratch() % kAlignment)
+  if (scratch < 0 || scratch % kAlignment)
     return emitOpError("scratch of ")
-           << getScratch() << " bytes is not a multiple of " << kAlignment;
-  if (getBody().getBlocks().size() != 1)
-    return emitOpError("body has more than one block");
+           << scratch << " bytes is not a multiple of " << kAlignment;
   if (getBody().front().empty() || !isa<ReturnOp>(getBody().front().back()))
     return emitOpError("does not end in kern.return");
   for (Operation &op : getBody().front())
@@ -214,9 +213,17 @@ LogicalResult GemmOp::verify() {
 // Indexing
 //===----------------------------------------------------------------------===//
 
+/// Whether the memory has the elements of `extents`, all positive.
 static LogicalResult verifyElements(Operation *op, StringRef name, Value memref,
-                                    int64_t expected) {
-  int64_t actual = cast<MemRefType>(memref.getType()).getNumElements();
+                                    ArrayRef<int64_t> extents) {
+  int64_t actual = cast<MemRefType>(memref.getType()).getNumElements(),
+          expected = 1;
+  for (int64_t extent : extents) {
+    if (extent < 1)
+      return op->emitOpError() << "has an extent or count of " << extent;
+    if (llvm::MulOverflow(expected, extent, expected))
+      return op->emitOpError() << name << " has more than 2^63 elements";
+  }
   if (actual != expected)
     return op->emitOpError()
            << name << " has " << actual << " elements, not " << expected;
@@ -224,18 +231,17 @@ static LogicalResult verifyElements(Operation *op, StringRef name, Value memref,
 }
 
 LogicalResult GatherOp::verify() {
-  int64_t table = 1;
-  for (int64_t extent : getExtents())
-    table *= extent;
   if (getExtents().empty())
     return emitOpError("picks along no axis");
-  int64_t tuples = getCount() * (getBatched() ? getOuter() : 1);
-  if (failed(verifyElements(*this, "source", getSource(),
-                            getOuter() * table * getInner())) ||
-      failed(verifyElements(*this, "indices", getIndices(),
-                            tuples * getExtents().size())) ||
-      failed(verifyElements(*this, "target", getTarget(),
-                            getOuter() * getCount() * getInner())))
+  int64_t outer = getOuter(), count = getCount(), inner = getInner();
+  SmallVector<int64_t> source{outer, inner};
+  llvm::append_range(source, getExtents());
+  if (failed(verifyElements(*this, "source", getSource(), source)) ||
+      failed(verifyElements(
+          *this, "indices", getIndices(),
+          {getBatched() ? outer : 1, count, int64_t(getExtents().size())})) ||
+      failed(
+          verifyElements(*this, "target", getTarget(), {outer, count, inner})))
     return failure();
   if (getElementTypeOrSelf(getSource().getType()) !=
       getElementTypeOrSelf(getTarget().getType()))
@@ -244,11 +250,13 @@ LogicalResult GatherOp::verify() {
 }
 
 LogicalResult ScatterAddOp::verify() {
+  int64_t outer = getOuter(), extent = getExtent(), count = getCount(),
+          inner = getInner();
   if (failed(verifyElements(*this, "updates", getUpdates(),
-                            getOuter() * getCount() * getInner())) ||
-      failed(verifyElements(*this, "indices", getIndices(), getCount())) ||
-      failed(verifyElements(*this, "target", getTarget(),
-                            getOuter() * getExtent() * getInner())))
+                            {outer, count, inner})) ||
+      failed(verifyElements(*this, "indices", getIndices(), {count})) ||
+      failed(
+          verifyElements(*this, "target", getTarget(), {outer, extent, inner})))
     return failure();
   Type element = getElementTypeOrSelf(getTarget().getType());
   if (!element.isF32() && !element.isF64())

@@ -93,8 +93,6 @@ LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
            << argument.getArgNumber() << ", a result that nothing has written";
   }
   auto scratch = operand.get().getDefiningOp<ScratchOp>();
-  if (!scratch.getOffset())
-    return scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
   ScratchOp other = arena.findOther(scratch);
   if (!other)
     return success();
@@ -116,40 +114,47 @@ LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
     written.insert(argument);
     return success();
   }
-  auto scratch = operand.get().getDefiningOp<ScratchOp>();
-  if (!scratch.getOffset())
-    return scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
-  arena.write(scratch);
+  arena.write(operand.get().getDefiningOp<ScratchOp>());
   return success();
 }
 
 void VerifyScratch::runOnOperation() {
   arena = {};
   written.clear();
+  Block &block = getOperation().getBody().front();
   bool failedAny = false;
-  for (Operation &op : getOperation().getBody().front()) {
+  for (ScratchOp scratch : block.getOps<ScratchOp>())
+    if (!scratch.getOffset()) {
+      scratch.emitOpError("has no offset; run rondo-kern-plan-scratch");
+      failedAny = true;
+    }
+  if (failedAny)
+    return signalPassFailure();
+
+  for (Operation &op : block) {
     Effects effects = getEffects(&op);
-    for (OpOperand *operand : effects.reads)
-      failedAny |= failed(checkRead(op, *operand));
+    SmallVector<OpOperand *> intact; // Scratch that `op` may read.
+    for (OpOperand *operand : effects.reads) {
+      bool isIntact = succeeded(checkRead(op, *operand));
+      failedAny |= !isIntact;
+      if (isIntact && operand->get().getDefiningOp<ScratchOp>())
+        intact.push_back(operand);
+    }
     for (OpOperand *operand : effects.writes)
       failedAny |= failed(checkWrite(op, *operand));
     // What one op writes must not lie in what it reads or writes otherwise.
     for (OpOperand *operand : effects.writes)
       if (auto scratch = operand->get().getDefiningOp<ScratchOp>();
-          scratch && scratch.getOffset())
-        if (ScratchOp other = arena.findOther(scratch)) {
-          op.emitOpError("writes two values that share bytes");
-          failedAny = true;
-        }
-    for (OpOperand *operand : effects.reads)
-      if (auto scratch = operand->get().getDefiningOp<ScratchOp>();
-          scratch && scratch.getOffset())
-        if (ScratchOp other = arena.findOther(scratch);
-            other && other != scratch) {
-          op.emitOpError("writes over operand ")
-              << operand->getOperandNumber() << ", which it reads";
-          failedAny = true;
-        }
+          scratch && arena.findOther(scratch)) {
+        op.emitOpError("writes two values that share bytes");
+        failedAny = true;
+      }
+    for (OpOperand *operand : intact)
+      if (arena.findOther(operand->get().getDefiningOp<ScratchOp>())) {
+        op.emitOpError("writes over operand ")
+            << operand->getOperandNumber() << ", which it reads";
+        failedAny = true;
+      }
   }
   if (failedAny)
     signalPassFailure();

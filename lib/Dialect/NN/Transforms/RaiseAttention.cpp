@@ -1,16 +1,15 @@
-//===- RaiseAttention.cpp - Recognises attention ------------------------===//
+//===- RaiseAttention.cpp - Recognises attention --------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionScores.h"
 #include "Matching.h"
 #include "rondo/Dialect/NN/Passes.h"
 #include "rondo/Dialect/NN/Utils.h"
-
-#include <cmath>
 
 namespace rondo::nn {
 #define GEN_PASS_DEF_NNRAISEATTENTION
@@ -19,89 +18,6 @@ namespace rondo::nn {
 
 using namespace mlir;
 using namespace rondo::nn;
-
-namespace {
-/// What the scores of an attention are made of.
-struct Scores {
-  MatmulOp product;
-  double scale = 1;
-  /// Additive or boolean (true: seen).
-  Value mask;
-  /// What the mask does, if it is boolean.
-  bool hidesWhereTrue = false;
-  bool hidesWithFinite = false;
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// From the probabilities to the product
-//===----------------------------------------------------------------------===//
-
-/// p of select(is_nan(p), 0, p).
-static Value skipNanGuard(Value value) {
-  auto select = value.getDefiningOp<SelectOp>();
-  auto isNan =
-      select ? select.getCondition().getDefiningOp<IsNanOp>() : nullptr;
-  if (isNan && isNan.getOperand() == select.getOnFalse() &&
-      isSplatConstant(select.getOnTrue(), 0))
-    return select.getOnFalse();
-  return value;
-}
-
-/// The softmax under casts and a guard against rows that see nothing.
-static SoftmaxOp matchProbabilities(Value value) {
-  value = skipFloatCast(skipNanGuard(skipFloatCast(value)));
-  return value.getDefiningOp<SoftmaxOp>();
-}
-
-/// The value of all elements if a score like that has no part in a softmax.
-static std::optional<double> matchHidingSplat(Value value) {
-  std::optional<double> splat = getSplatConstant(value);
-  double bound = getTensor(value).getElementType().isF16() ? -65504 : -1e30;
-  return splat && *splat <= bound ? splat : std::nullopt;
-}
-
-/// Follows at most `depth` steps of scaling and masking, and casts, from the
-/// scores down to the product of query and key.
-static bool matchScores(Value value, Scores &scores, int depth = 6) {
-  if (depth == 0)
-    return false;
-  value = skipFloatCast(value);
-  if (auto product = value.getDefiningOp<MatmulOp>()) {
-    scores.product = product;
-    return true;
-  }
-  if (auto scaled = matchScaling(value)) {
-    Scores inner;
-    // A mask below would be scaled as well.
-    if (!matchScores(scaled->first, inner, depth - 1) || inner.mask)
-      return false;
-    scores = inner;
-    scores.scale *= scaled->second;
-    return true;
-  }
-  auto takeMasked = [&](Value below, Value mask) {
-    Scores inner;
-    if (!matchScores(below, inner, depth - 1) || inner.mask)
-      return false;
-    scores = inner;
-    scores.mask = skipBroadcast(mask);
-    return true;
-  };
-  auto select = value.getDefiningOp<SelectOp>();
-  if (!select)
-    return matchCommuted<AddOp>(value, takeMasked);
-  std::optional<double> hiding = matchHidingSplat(select.getOnFalse());
-  bool hidesWhereTrue = !hiding;
-  if (hidesWhereTrue)
-    hiding = matchHidingSplat(select.getOnTrue());
-  Value below = hidesWhereTrue ? select.getOnFalse() : select.getOnTrue();
-  if (!hiding || !takeMasked(below, select.getCondition()))
-    return false;
-  scores.hidesWhereTrue = hidesWhereTrue;
-  scores.hidesWithFinite = std::isfinite(*hiding);
-  return true;
-}
 
 //===----------------------------------------------------------------------===//
 // Query, key, value
@@ -168,42 +84,6 @@ static Value createUnswapped(OpBuilder &builder, Location loc, Value value,
   return createTranspose(builder, loc, value, swap);
 }
 
-/// [b, s, d] as [b, 1, s, d].
-static Value createRank4(OpBuilder &builder, Location loc, Value value) {
-  SmallVector<int64_t> shape(getTensor(value).getShape());
-  if (shape.size() == 4)
-    return value;
-  shape.insert(shape.end() - 2, 1);
-  return ReshapeOp::create(builder, loc, getTensor(value).clone(shape), value);
-}
-
-/// `mask` for scores of rank 4; those of rank 3 have got an axis.
-static Value createMask(OpBuilder &builder, Location loc, Scores &scores) {
-  Value mask = scores.mask;
-  if (!mask)
-    return nullptr;
-  if (getTensor(scores.product.getResult()).getRank() == 3 &&
-      getTensor(mask).getRank() == 3)
-    mask = createRank4(builder, loc, mask);
-  if (scores.hidesWithFinite) {
-    // Where a whole row is hidden, softmax sees equal scores, not none: an
-    // additive mask of a value that swallows every score does that as well.
-    RankedTensorType type = getTensor(mask).clone(builder.getF32Type());
-    auto createSplat = [&](double value) -> Value {
-      auto elements =
-          SplatElementsAttr::get(type, builder.getF32FloatAttr(value));
-      return ConstantOp::create(builder, loc, elements);
-    };
-    Value zero = createSplat(0), low = createSplat(-3e38);
-    Value onTrue = scores.hidesWhereTrue ? low : zero;
-    Value onFalse = scores.hidesWhereTrue ? zero : low;
-    return SelectOp::create(builder, loc, type, mask, onTrue, onFalse);
-  }
-  if (scores.hidesWhereTrue)
-    mask = NotOp::create(builder, loc, mask.getType(), mask);
-  return mask;
-}
-
 //===----------------------------------------------------------------------===//
 // The whole pattern
 //===----------------------------------------------------------------------===//
@@ -220,7 +100,7 @@ static bool raise(MatmulOp output) {
   if (!isBatched(output))
     return false;
   SoftmaxOp softmax = matchProbabilities(output.getLhs());
-  Scores scores;
+  AttentionScores scores;
   if (!softmax || !matchScores(softmax.getOperand(), scores) ||
       !isBatched(scores.product))
     return false;
