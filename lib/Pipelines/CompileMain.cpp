@@ -17,10 +17,11 @@
 #include "rondo/Pipelines/CompileOptions.h"
 #include "rondo/Pipelines/DiagnosticPrinter.h"
 #include "rondo/Pipelines/Phases.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Target/Program.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <iostream>
 #include <sstream>
 
@@ -86,23 +87,37 @@ static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
   return parseSourceFile<ModuleOp>(sources, context);
 }
 
-static LogicalResult writeOutput(StringRef path, StringRef bytes) {
-  std::string error;
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
-  if (!file) {
-    llvm::errs() << "rondo-compile: " << error << "\n";
-    return failure();
+static LogicalResult printStatus(const runtime::Status &status) {
+  if (status.ok())
+    return success();
+  llvm::errs() << "rondo-compile: " << status.message() << "\n";
+  return failure();
+}
+
+/// Standard output, or what is there already and is no file: a pipe, /dev/null.
+static bool isStream(StringRef path) {
+  llvm::sys::fs::file_type type = llvm::sys::fs::get_file_type(path);
+  return path == "-" || type == llvm::sys::fs::file_type::fifo_file ||
+         type == llvm::sys::fs::file_type::character_file;
+}
+
+static LogicalResult writeOutput(const std::string &path, StringRef bytes) {
+  if (!isStream(path))
+    return printStatus(runtime::writeFile(path, [&](std::FILE *file) {
+      std::fwrite(bytes.data(), 1, bytes.size(), file);
+    }));
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream << bytes;
+    stream.flush();
+    error = stream.error();
+    stream.clear_error();
   }
-  file->os() << bytes;
-  file->os().flush();
-  if (file->os().has_error()) {
-    llvm::errs() << "rondo-compile: " << path << ": "
-                 << file->os().error().message() << "\n";
-    file->os().clear_error();
-    return failure();
-  }
-  file->keep();
-  return success();
+  if (!error)
+    return success();
+  return printStatus(runtime::userError(
+      (path == "-" ? "standard output" : path) + ": " + error.message()));
 }
 
 /// Reads back what was emitted: the reader's checks are the last verifier.
@@ -142,6 +157,16 @@ int compileMain(int argc, char **argv) {
       llvm::errs() << "rondo-compile: " << message << "\n";
     return int(ExitCode::BadFlags);
   }
+  if (!options->isIR &&
+      llvm::sys::fs::equivalent(options->input, options->output)) {
+    llvm::errs() << "rondo-compile: -o " << options->output
+                 << " is the model itself\n";
+    return int(ExitCode::BadFlags);
+  }
+  // Before minutes are spent on what cannot be written.
+  if (!isStream(options->output) &&
+      failed(printStatus(runtime::checkOutputFile(options->output))))
+    return int(ExitCode::UserError);
   DialectRegistry registry;
   registerAllRondoDialects(registry);
   MLIRContext context(registry);

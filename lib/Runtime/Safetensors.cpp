@@ -8,13 +8,12 @@
 
 #include "Safetensors.h"
 #include "Convert.h"
+#include "rondo/Runtime/OutputFile.h"
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <unistd.h>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -161,36 +160,6 @@ const StoredTensor *TensorFiles::find(const std::string &name) const {
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
-
-Status
-rondo::runtime::writeFile(const std::string &path,
-                          const std::function<void(std::FILE *)> &write) {
-  // Through a link to what it names, and only ever over a file: renaming would
-  // replace a link, a pipe or a device itself.
-  std::error_code ignored;
-  std::string target = path;
-  if (std::filesystem::exists(path, ignored)) {
-    target = std::filesystem::canonical(path, ignored).string();
-    if (target.empty() || !std::filesystem::is_regular_file(target, ignored))
-      return userError(path + ": cannot be written: it exists and is not a "
-                              "regular file; name a file");
-  }
-  std::string temporary = target + format(".%ld.tmp", (long)::getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "wb");
-  if (!file)
-    return userError(path + ": cannot be written: " + std::strerror(errno));
-  write(file);
-  bool failed = std::ferror(file) || std::fflush(file) != 0 ||
-                ::fsync(::fileno(file)) != 0;
-  int error = errno;
-  failed |= std::fclose(file) != 0;
-  if (!failed && std::rename(temporary.c_str(), target.c_str()) == 0)
-    return Status::success();
-  if (!failed)
-    error = errno;
-  ::unlink(temporary.c_str());
-  return userError(path + ": cannot be written: " + std::strerror(error));
-}
 
 Status
 rondo::runtime::writeSafetensors(const std::string &path,

@@ -57,13 +57,9 @@ struct TensorToWrite {
   std::function<void(uint64_t begin, uint64_t end, float *values)> fill;
 };
 
-/// Writes beside `path` and renames, so that a file of that name is always
-/// whole.
+/// Writes as writeFile does.
 Status writeSafetensors(const std::string &path,
                         std::span<const TensorToWrite> tensors);
-/// The same for anything else: `write` gets an open stream.
-Status writeFile(const std::string &path,
-                 const std::function<void(std::FILE *)> &write);
 
 } // namespace rondo::runtime
 

@@ -205,10 +205,14 @@ TEST(LearningRate, FollowsItsShape) {
   EXPECT_DOUBLE_EQ(rate.at(99), 1);
 }
 
-TEST(LearningRate, RefusesWhatItDoesNotKnow) {
+TEST(LearningRate, RefusesWhatItDoesNotKnowAndWhatHasNoEffect) {
   LearningRate rate;
-  for (const char *text : {"", "cosin", "cosine,warmup=x", "cosine,min=-1",
-                           "linear,max=3", "linear,warmup"}) {
+  rate.base = 0.1;
+  for (const char *text :
+       {"", "cosin", "cosine,warmup=x", "cosine,min=-1", "linear,max=3",
+        "linear,warmup", "cosine,min=nan", "constant,min=0.01",
+        "cosine,min=0.2", "cosine,min=0.01,min=0.01",
+        "linear,warmup=99999999999999999999", "linear,warmup=-1"}) {
     Status status = rate.parse(text);
     EXPECT_EQ(status.code(), Code::Flags) << text;
     EXPECT_NE(status.message().find("--lr-schedule="), std::string::npos);

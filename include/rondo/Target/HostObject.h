@@ -61,6 +61,11 @@ struct Call {
                                   ///< Zero: target; Copy: source, target.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
+  /// Kernel that looks indices up: its second pointer's `indexRows` tuples are
+  /// of one index in [-extent, extent) for each of these.
+  std::vector<int64_t> indexExtents;
+  int64_t indexRows = 0;
+  mlir::Type indexType;
   /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code
   /// for one.
   std::string gpuSymbol;

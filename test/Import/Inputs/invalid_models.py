@@ -151,6 +151,12 @@ case("unsupported",
      "Local (domain my.functions, opset 1), a function of the model: 1 node, 'local'",
      "Swish (domain ai.onnx, opset 20): 1 node, 'too_new'",
      "Elsewhere (domain unlisted): 1 node, 'g'")  # fmt: skip
+many = [node("Conv", ["x", "x"], [f"a{i}"], f"conv{i}") for i in range(9)]
+many += [node(f"Kind{i}", [f"a{i}"], [f"b{i}"], f"kind{i}") for i in range(9)]
+many += [node("Sum", [f"b{i}" for i in range(9)], ["s"], "sum"), *scalar_loss("s")]
+case("many", model(graph(many, [], [value("x", FLOAT, [2])], LOSS)), "error: 18 nodes are not supported:",
+     "Conv (domain ai.onnx, opset 20): 9 nodes, 'conv0', 'conv1', 'conv2', 'conv3' and 5 more\n",
+     *(f"Kind{i} (domain ai.onnx, opset 20): 1 node, 'kind{i}'" for i in range(9)))  # fmt: skip
 case("forms", model(graph([
     node("Pad", ["x", "p"], ["a"], "pad", mode="reflect"),
     node("ReduceSum", ["t"], ["b"], "bools"),
