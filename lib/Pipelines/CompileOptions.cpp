@@ -58,8 +58,8 @@ struct Flags {
       cl::value_desc("REGEX"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("Element types of the step (not supported yet: the graph's own "
-               "are used)"),
+      cl::desc("Element type of weights and activations (default: the "
+               "graph's own)"),
       cl::value_desc("fp32|bf16|fp16"), cl::cat(category)};
 
   // The step.
@@ -93,6 +93,12 @@ struct Flags {
   cl::opt<std::string> recompute{
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
+      cl::cat(category)};
+  cl::opt<std::string> attention{
+      "attention",
+      cl::desc("library: the GPU library's, for bf16 and f16; decomposed: "
+               "products and generated kernels (auto: library on GPUs)"),
+      cl::value_desc("auto|library|decomposed"), cl::init("auto"),
       cl::cat(category)};
 
   // The machine.
@@ -145,9 +151,9 @@ struct Flags {
                         : "--" + option->ArgStr + " is given twice");
     }
     cl::opt<std::string> *texts[] = {
-        &output,    &loss,      &precision,    &optimizer,  &clip,
-        &reduction, &recompute, &deviceMemory, &hostMemory, &target,
-        &hostCpu,   &compileTo, &from,         &emit,       &report};
+        &output,    &loss,      &precision,    &optimizer,  &clip,   &reduction,
+        &recompute, &attention, &deviceMemory, &hostMemory, &target, &hostCpu,
+        &compileTo, &from,      &emit,         &report};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
@@ -159,16 +165,16 @@ struct Flags {
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
     const cl::Option *all[] = {
-        std::addressof(loss),         std::addressof(dimensions),
-        std::addressof(trainable),    std::addressof(freeze),
-        std::addressof(precision),    std::addressof(microBatches),
-        std::addressof(rounds),       std::addressof(staleness),
-        std::addressof(optimizer),    std::addressof(groups),
-        std::addressof(clip),         std::addressof(reduction),
-        std::addressof(recompute),    std::addressof(devices),
-        std::addressof(deviceMemory), std::addressof(hostMemory),
-        std::addressof(target),       std::addressof(hostCpu),
-        std::addressof(rotate)};
+        std::addressof(loss),       std::addressof(dimensions),
+        std::addressof(trainable),  std::addressof(freeze),
+        std::addressof(precision),  std::addressof(microBatches),
+        std::addressof(rounds),     std::addressof(staleness),
+        std::addressof(optimizer),  std::addressof(groups),
+        std::addressof(clip),       std::addressof(reduction),
+        std::addressof(recompute),  std::addressof(attention),
+        std::addressof(devices),    std::addressof(deviceMemory),
+        std::addressof(hostMemory), std::addressof(target),
+        std::addressof(hostCpu),    std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -249,6 +255,14 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
   config.weighByLabels = flags.reduction == "step";
+  if (auto error =
+          take("attention", parseAttention(flags.attention), config.attention))
+    return error;
+  config.precision = flags.precision;
+  if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
+      config.precision != "bf16" && config.precision != "fp16")
+    return fail("--precision=" + flags.precision +
+                " is not known; known: fp32, bf16, fp16");
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
 
@@ -330,9 +344,6 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   for (const std::string &text : flags.dimensions)
     if (auto error = takeDimension(text, options.import))
       return std::move(error);
-  if (!flags.precision.empty())
-    return fail("--precision is not supported yet: a step computes in the "
-                "element types of the graph");
   if (auto error = takeStep(flags, options.config))
     return std::move(error);
   if (auto error = takeMachine(flags, options.config))

@@ -19,8 +19,8 @@ using namespace rondo;
 
 static void nothing(OpPassManager &, const Config &) {}
 
-static void raise(OpPassManager &manager, const Config &) {
-  nn::buildRaisePipeline(manager);
+static void raise(OpPassManager &manager, const Config &config) {
+  nn::buildRaisePipeline(manager, config.precision);
 }
 
 static void layers(OpPassManager &manager, const Config &) {
@@ -40,6 +40,7 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
+  options.libraryAttention = config.useLibraryAttention();
   conversion::buildKernelsPipeline(manager, options);
 }
 

@@ -50,8 +50,7 @@ public:
     // A layer's boundary has cotangents when anything trains before it.
     bool trainsBefore = false;
     for (pipe::LayerOp layer : info.layers) {
-      if (failed(addLayer(layer, trainsBefore)))
-        return failure();
+      addLayer(layer, trainsBefore);
       for (const scheduling::Parameter &parameter :
            model().layers.back().parameters)
         trainsBefore |= parameter.gradientOffset >= 0;
@@ -65,8 +64,8 @@ public:
     model().rounds = config.rounds;
     model().staleness = config.staleness;
     model().clip = config.clipGradNorm > 0;
-    if (config.weighByLabels && failed(addLabelCount()))
-      return failure();
+    if (config.weighByLabels)
+      addLabelCount();
     return std::move(info);
   }
 
@@ -83,7 +82,7 @@ private:
   }
 
   /// Groups the parameters into blocks by using layers and trainability, and
-  /// lays each block out.
+  /// lays each block out. That symbols are there is what verifiers check.
   LogicalResult placeParameters() {
     llvm::MapVector<StringAttr, std::vector<uint32_t>> users;
     for (auto [number, layer] : llvm::enumerate(info.layers))
@@ -94,12 +93,10 @@ private:
           list.push_back(number);
       }
     std::map<std::pair<std::vector<uint32_t>, bool>, uint32_t> blocks;
-    bool narrow = false, wide = false; // Kinds of trainable element types met.
+    Type narrow; // Of trainable parameters whose masters are wider.
+    nn::ParameterOp first, other; // The first of it, and one of another.
     for (auto &[name, layers] : users) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
-      if (!parameter)
-        return info.chain.emitError()
-               << "parameter @" << name.getValue() << " does not exist";
       auto type = cast<RankedTensorType>(parameter.getType());
       bool trainable = parameter.getTrainable();
       auto [it, isNew] =
@@ -120,23 +117,25 @@ private:
         block.gradientBytes +=
             llvm::alignTo((uint64_t)type.getNumElements() * 4, kAlignment);
         block.elements += type.getNumElements();
-        (type.getElementType().isF32() ? wide : narrow) = true;
+        if (Type element = type.getElementType(); !element.isF32()) {
+          if (!narrow)
+            narrow = element, first = parameter;
+          else if (narrow != element && !other)
+            other = parameter;
+        }
       }
       places[name] = info.placements.size();
       info.placements.push_back(placement);
     }
-    if (narrow && wide) {
-      // One optimizer kernel writes the upload copies of all blocks.
-      InFlightDiagnostic diagnostic = info.chain.emitError(
-          "trainable parameters of f32 and of a narrower type in one model are "
-          "not supported yet; freeze one kind: ");
-      unsigned shown = 0;
-      for (const planning::Placement &placement : info.placements)
-        if (placement.gradientOffset >= 0 &&
-            placement.getType().getElementType().isF32() && shown++ < 8)
-          diagnostic << placement.getParameter().getSymName() << " ";
-      return diagnostic;
-    }
+    // One optimizer kernel writes the copies of all blocks; f32 is copied as it
+    // is.
+    if (other)
+      return info.chain.emitError()
+             << "'" << first.getSymName() << "' trains as " << narrow
+             << " and '" << other.getSymName() << "' as "
+             << cast<RankedTensorType>(other.getType()).getElementType()
+             << "; one model can train f32 and one narrower type: freeze one "
+                "kind, or give all one type with --precision=bf16 or fp16";
     model().uploadIsMaster = !narrow;
     return success();
   }
@@ -194,10 +193,8 @@ private:
     return scheduling::Role::Scratch;
   }
 
-  LogicalResult addLayer(pipe::LayerOp op, bool trainsBefore) {
+  void addLayer(pipe::LayerOp op, bool trainsBefore) {
     auto body = symbols.lookup<pipe::BodyOp>(op.getBodyAttr().getAttr());
-    if (!body)
-      return op.emitError() << "body @" << op.getBody() << " does not exist";
     scheduling::Layer layer;
     layer.name = op.getLabel().str();
     layer.bodyName = op.getBody().str();
@@ -247,7 +244,6 @@ private:
       }
     }
     model().layers.push_back(std::move(layer));
-    return success();
   }
 
   static void place(std::vector<uint64_t> &bytes,
@@ -257,11 +253,11 @@ private:
     bytes[argument.index] = argument.bytes;
   }
 
-  LogicalResult addLabelCount() {
+  void addLabelCount() {
     pipe::ChainOp chain = info.chain;
     if (!chain.getLabels())
-      return success(); // A loss without labels weighs its micro-batches
-                        // equally.
+      return; // A loss without labels weighs its micro-batches
+              // equally.
     model().countLabels = true;
     model().countEntry = (*chain.getLabels() +
                           "::" + pipe::getEntryName({pipe::EntryKind::Count}))
@@ -271,7 +267,6 @@ private:
         labels ? costOf(labels, {pipe::EntryKind::Count}).scratchBytes : 0;
     for (int64_t input : chain.getLabelInputs().value_or(ArrayRef<int64_t>()))
       model().countInputs.push_back(input);
-    return success();
   }
 
   ModuleOp module;

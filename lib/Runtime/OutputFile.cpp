@@ -74,8 +74,8 @@ Status rondo::runtime::checkOutputFile(const std::string &path) {
 }
 
 Status
-rondo::runtime::writeFile(const std::string &path,
-                          const std::function<void(std::FILE *)> &write) {
+rondo::runtime::replaceFile(const std::string &path,
+                            const std::function<int(std::FILE *)> &write) {
   Place place;
   if (Status status = findPlace(path, place); !status.ok())
     return status;
@@ -83,12 +83,18 @@ rondo::runtime::writeFile(const std::string &path,
   if (!file)
     return unwritable(path, std::strerror(errno));
   errno = 0;
-  write(file);
-  bool failed = std::ferror(file) || std::fflush(file) != 0 ||
-                (place.mode && ::fchmod(::fileno(file), place.mode) != 0) ||
-                ::fsync(::fileno(file)) != 0;
-  int error = errno;
-  failed |= std::fclose(file) != 0;
+  int error = write(file);
+  bool failed = error != 0;
+  if (!failed && (std::ferror(file) || std::fflush(file) != 0 ||
+                  (place.mode && ::fchmod(::fileno(file), place.mode) != 0) ||
+                  ::fsync(::fileno(file)) != 0)) {
+    failed = true;
+    error = errno;
+  }
+  if (std::fclose(file) != 0 && !failed) {
+    failed = true;
+    error = errno;
+  }
   if (!failed &&
       std::rename(place.temporary.c_str(), place.target.c_str()) == 0)
     return Status::success();
@@ -96,4 +102,13 @@ rondo::runtime::writeFile(const std::string &path,
     error = errno;
   ::unlink(place.temporary.c_str());
   return unwritable(path, std::strerror(error));
+}
+
+Status
+rondo::runtime::writeFile(const std::string &path,
+                          const std::function<void(std::FILE *)> &write) {
+  return replaceFile(path, [&](std::FILE *file) {
+    write(file);
+    return 0;
+  });
 }

@@ -49,7 +49,10 @@ private:
   std::map<std::string, StoredTensor> tensors;
 };
 
-/// A tensor to be written: `fill` produces elements [begin, end) as f32.
+class WorkerPool;
+
+/// A tensor to be written: `fill` produces elements [begin, end) as f32, from
+/// any thread.
 struct TensorToWrite {
   std::string name;
   program::ElementType type{}; ///< A float type.
@@ -57,9 +60,10 @@ struct TensorToWrite {
   std::function<void(uint64_t begin, uint64_t end, float *values)> fill;
 };
 
-/// Writes as writeFile does.
+/// Writes as replaceFile does. `workers` share the work, if given.
 Status writeSafetensors(const std::string &path,
-                        std::span<const TensorToWrite> tensors);
+                        std::span<const TensorToWrite> tensors,
+                        WorkerPool *workers = nullptr);
 
 } // namespace rondo::runtime
 

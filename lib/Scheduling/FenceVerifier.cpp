@@ -362,7 +362,7 @@ void FenceVerifier::sweep() {
 }
 
 Outcome FenceVerifier::run() {
-  if ((uint64_t)iterations * ops >= kNever)
+  if (2 * (uint64_t)schedule.period * ops >= kNever)
     return Outcome::failure("a schedule of " + std::to_string(ops) +
                             " operations that repeats after " +
                             std::to_string(schedule.period) +

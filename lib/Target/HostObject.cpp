@@ -316,10 +316,6 @@ FailureOr<HostObject> target::emitHostObject(Location loc,
       createTarget(loc, options.cpu, object);
   if (failed(machine))
     return failure();
-  if (copyType && !copyType.isBF16() && !copyType.isF16()) {
-    emitError(loc) << "weights can be copied as bf16 or f16, not " << copyType;
-    return failure();
-  }
   for (FuncOp function : functions)
     object.entries.push_back(translate(function));
 

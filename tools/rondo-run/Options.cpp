@@ -138,6 +138,13 @@ static const std::vector<Option> &allOptions() {
          return value == "text" || value == "json" ? ""
                                                    : "is neither text nor json";
        }},
+      {"report-after", "N",
+       "measure the steps after the first N, from all done to all done",
+       [](Options &options, const std::string &value) {
+         std::string error = parseNumber(value, options.reportAfter);
+         return error.empty() && options.reportAfter == 0 ? "leaves out none"
+                                                          : error;
+       }},
       {"host-threads", "N",
        "threads that share the optimizer's work; default: one a core",
        [](Options &options, const std::string &value) {
@@ -209,6 +216,8 @@ static std::string checkCombination(const Options &options,
     return "--weights-prefix: there are no files of --weights that it is for";
   if (has("names") && !has("save") && !has("save-grads"))
     return "--names: neither --save nor --save-grads writes any";
+  if (has("report-after") && !has("report"))
+    return "--report-after: without --report nothing is measured";
   if (has("delay-seed") && !has("delay-us"))
     return "--delay-seed: without --delay-us there are no pauses";
   if (options.steps != 0)

@@ -41,12 +41,14 @@ public:
 
 private:
   bool check(rondo_error *error);
-  bool fail(const std::string &message, int failure = RONDO_USER_ERROR);
+  bool fail(const std::string &message, rondo_code why = RONDO_USER_ERROR);
   bool checkOutputs();
   bool open();
+  bool countSteps();
   bool bindInputs();
   bool start(uint64_t count);
   bool train();
+  bool trainUntil(uint64_t end);
   void record(const rondo_step_info &step);
   void log(const rondo_step_info &step, double seconds);
   void finish();
@@ -80,9 +82,9 @@ bool Runner::check(rondo_error *error) {
   return false;
 }
 
-bool Runner::fail(const std::string &message, int failure) {
+bool Runner::fail(const std::string &message, rondo_code why) {
   std::fprintf(stderr, "rondo-run: error: %s\n", message.c_str());
-  code = failure;
+  code = why;
   return false;
 }
 
@@ -150,16 +152,8 @@ bool Runner::open() {
   return true;
 }
 
-bool Runner::bindInputs() {
-  for (const auto &[name, path] : options.inputs)
-    if (!check(rondo_session_set_input_file(session.get(), name.c_str(),
-                                            path.c_str())))
-      return false;
-  if (!check(rondo_session_set_order(session.get(), options.shuffle,
-                                     options.shuffleSeed, options.epochs)))
-    return false;
-  if (options.steps == 0)
-    return true;
+/// As many as were asked for, or as the inputs hold samples for.
+bool Runner::countSteps() {
   uint64_t available = 0;
   if (!check(rondo_session_get_steps(session.get(), &available, nullptr)) ||
       !check(rondo_session_get_report(session.get(), &shape)))
@@ -178,6 +172,23 @@ bool Runner::bindInputs() {
         "; give fewer --steps, more samples, or --epochs to visit them "
         "again");
   return true;
+}
+
+bool Runner::bindInputs() {
+  for (const auto &[name, path] : options.inputs)
+    if (!check(rondo_session_set_input_file(session.get(), name.c_str(),
+                                            path.c_str())))
+      return false;
+  if (!check(rondo_session_set_order(session.get(), options.shuffle,
+                                     options.shuffleSeed, options.epochs)))
+    return false;
+  if (options.steps != 0 && !countSteps())
+    return false;
+  return options.reportAfter == 0 || options.reportAfter < steps ||
+         fail("--report-after=" + std::to_string(options.reportAfter) +
+                  " leaves none of " + std::to_string(steps) +
+                  " steps to measure; give more --steps, or samples",
+              RONDO_BAD_OPTION);
 }
 
 void Runner::log(const rondo_step_info &step, double seconds) {
@@ -238,18 +249,14 @@ bool Runner::start(uint64_t count) {
   return check(rondo_session_start(session.get(), count, keep));
 }
 
-bool Runner::train() {
-  if (!check(rondo_session_set_learning_rate(
-          session.get(), options.learningRate.c_str(), steps)))
-    return false;
-  before = std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-               .count();
-  for (uint64_t step = 0;; ++step) {
+/// Trains up to step `end`, or ends as a signal asks.
+bool Runner::trainUntil(uint64_t end) {
+  while (true) {
+    uint64_t step = losses.size();
     if (Interrupt::getSignal() == 0) {
       // Two steps are in flight; one more waits, so that nothing idles.
-      while (started < steps && started - step < ahead + 2)
-        if (!start(std::min(ahead, steps - started)))
+      while (started < end && started - step < ahead + 2)
+        if (!start(std::min(ahead, end - started)))
           return false;
     } else if (started < steps && !options.saveGradients.empty() &&
                kept != started) {
@@ -266,6 +273,24 @@ bool Runner::train() {
   if (terminal && options.report != Options::Report::None)
     std::fputs("\r\033[K", stderr);
   return true;
+}
+
+bool Runner::train() {
+  if (!check(rondo_session_set_learning_rate(
+          session.get(), options.learningRate.c_str(), steps)))
+    return false;
+  before = std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+               .count();
+  uint64_t first = options.reportAfter;
+  if (first != 0) {
+    if (!trainUntil(first))
+      return false;
+    if (Interrupt::getSignal() == 0 &&
+        !check(rondo_session_begin_measuring(session.get())))
+      return false;
+  }
+  return trainUntil(steps);
 }
 
 /// Everything that was asked for, whatever of it fails.

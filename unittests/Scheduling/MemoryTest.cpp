@@ -106,10 +106,14 @@ TEST(Memory, VerifierChecksPlaces) {
   schedule.arenaBytes[2] -= 256;
   EXPECT_NE(join(problem.verify(schedule)).find("bytes of its arena"),
             std::string::npos);
-  EXPECT_NE(join(MemoryProblem{result.schedule.arenaBytes[0] - 1, 0}.verify(
-                     result.schedule))
-                .find("over the limit of"),
-            std::string::npos);
+  uint64_t device = result.schedule.arenaBytes[0],
+           host = result.schedule.arenaBytes[1] + result.schedule.arenaBytes[2];
+  EXPECT_EQ(join(MemoryProblem{device - 1, host - 2}.verify(result.schedule)),
+            "a device's arena of " + std::to_string(device) +
+                " bytes is over the limit of " + std::to_string(device - 1) +
+                "\nhost arenas of " + std::to_string(host) +
+                " bytes are over the limit of " + std::to_string(host - 2) +
+                "\n");
 }
 
 TEST(Memory, PoolsMovedOverEachOtherAreRefused) {
@@ -152,16 +156,23 @@ TEST(Memory, SaysWhatDoesNotFit) {
   EXPECT_NE(outcome.messages[0].find("over the limit of 4096 bytes"),
             std::string::npos)
       << outcome.messages[0];
-  EXPECT_NE(outcome.messages[0].find(
-                "Give more device memory, or make micro-batches smaller"),
-            std::string::npos);
+  for (const char *part :
+       {" for transfers and ", " for the launches of slot ",
+        "; the largest buffers are ",
+        ". Give more device memory, or make micro-batches smaller"})
+    EXPECT_NE(outcome.messages[0].find(part), std::string::npos)
+        << outcome.messages[0];
   outcome = MemoryProblem{0, 10000}.solve(schedule);
   ASSERT_FALSE(outcome);
   EXPECT_TRUE(outcome.infeasible);
   EXPECT_NE(outcome.messages[0].find("of host memory"), std::string::npos)
       << outcome.messages[0];
-  EXPECT_NE(outcome.messages[0].find("pinned and"), std::string::npos)
-      << outcome.messages[0];
+  for (const char *part :
+       {"pinned and", " of optimizer state; the largest buffers are ",
+        ". Give more host memory, or use staleness 0 or fewer micro-batches a "
+        "round"})
+    EXPECT_NE(outcome.messages[0].find(part), std::string::npos)
+        << outcome.messages[0];
   EXPECT_NE(outcome.messages[0].find("over the limit of 10000 bytes"),
             std::string::npos)
       << outcome.messages[0];

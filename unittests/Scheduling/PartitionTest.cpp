@@ -209,6 +209,13 @@ TEST(Partition, BackwardStopsWhereNothingTrains) {
   ASSERT_TRUE(problem.solve(plan));
   EXPECT_TRUE(problem.verify(plan));
   EXPECT_EQ(plan.stages.back().begin, 2u);
+  Plan further = plan;
+  further.stages.back().begin = 1;
+  further.stages.back().parameterBytes += 1024;
+  EXPECT_EQ(join(problem.verify(further)),
+            "stage " + std::to_string(plan.stages.size() - 1) +
+                " goes backward through layer 'layer1', where nothing trains, "
+                "nor before\n");
   plan.stages.pop_back();
   EXPECT_EQ(join(problem.verify(plan)),
             "no stage goes backward through layer 'layer" +
@@ -279,6 +286,24 @@ TEST(Partition, VerifierNamesWhatIsWrong) {
   EXPECT_EQ(join(problem.verify(plan)),
             "stage 1 holds no layers, or layers that do not exist\n");
   plan = good;
+  plan.stages.push_back(stage(StageKind::Forward, 0, 1));
+  EXPECT_EQ(join(problem.verify(plan)),
+            "stage 5 goes forward after the loss\n");
+  plan = good;
+  plan.stages = {stage(StageKind::Forward, 0, 5)};
+  EXPECT_EQ(join(problem.verify(plan)),
+            "stage 0 goes forward through the loss layer, which only a fused "
+            "stage can\nno stage runs the loss layer\n");
+  plan = good;
+  plan.keep.pop_back();
+  EXPECT_EQ(join(problem.verify(plan)),
+            "the plan does not say of each layer what is kept and saved\n");
+  plan = good;
+  plan.stages[0].parameterBytes = 4096;
+  EXPECT_EQ(join(problem.verify(plan)),
+            "stage 0 says that it reads 4096 bytes of parameters, but its "
+            "layers have 2048\n");
+  plan = good;
   plan.stages.resize(2);
   EXPECT_EQ(join(problem.verify(plan)), "no stage runs the loss layer\n");
   plan = good;
@@ -299,6 +324,11 @@ TEST(Partition, VerifierNamesWhatIsWrong) {
       "parameters and gradients, the limit is 8191\n"
       "slots 2 and 4 follow each other on a device with 9216 bytes of "
       "parameters and gradients, the limit is 8191\n");
+  plan.stages[1].deviceBytes = 10000;
+  EXPECT_EQ(
+      join(PartitionProblem{model, machine, SaveSet::Input, SaveSet::All, 9999}
+               .verify(plan)),
+      "stage 1 needs 10000 bytes on its device, the limit is 9999\n");
 }
 
 TEST(Partition, PlansLargeModelsFast) {

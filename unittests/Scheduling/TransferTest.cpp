@@ -345,6 +345,101 @@ TEST(Transfers, VerifierFindsSlips) {
       "which is not the order of additions");
 }
 
+TEST(Transfers, VerifierFindsSlipsOfOneOp) {
+  Model clipped = chainModel(3, 2);
+  clipped.clip = true;
+  const Case good(clipped, threeStages(), 2);
+  auto expectSlip = [&](auto &&change, const std::string &part) {
+    Case c = good;
+    change(c);
+    std::string message = c.verify();
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expectSlip(
+      [](Case &c) {
+        std::erase_if(c.schedule.ops,
+                      [](const Op &op) { return op.name == "stage ids mb 0"; });
+      },
+      "'upload model input 'ids' mb 0 for slot 0' of iteration 0 copies what "
+      "nothing wrote");
+  expectSlip(
+      [](Case &c) {
+        c.find("upload parameters of block1 for slot 0").operands[0].buffers =
+            c.find("upload parameters of block0 for slot 0")
+                .operands[0]
+                .buffers;
+      },
+      ", but needs the parameters of block 'block1'");
+  expectSlip(
+      [](Case &c) {
+        Op &op = c.find("forward_backward layer2 mb 1");
+        op.operands[1].bytes -= 4;
+        op.operands[2].access = Access::ReadWrite;
+      },
+      "'forward_backward layer2 mb 1' of iteration 0 has the wrong size or "
+      "access for argument 1\n'forward_backward layer2 mb 1' of iteration 0 "
+      "has the wrong size or access for argument 2");
+  expectSlip(
+      [](Case &c) {
+        for (Buffer &buffer : c.schedule.buffers)
+          if (buffer.space == Space::Device)
+            buffer.bytes += 256;
+        for (const Argument &a : c.model.layers[0].forward.arguments)
+          if (a.role == Role::Parameter)
+            c.find("forward layer0 mb 0")
+                .operands[(size_t)(&a -
+                                   c.model.layers[0].forward.arguments.data())]
+                .offset = 256;
+      },
+      "'forward layer0 mb 0' of iteration 0 reads parameter 0 at the wrong "
+      "offset");
+  expectSlip(
+      [](Case &c) {
+        for (Buffer &buffer : c.schedule.buffers)
+          if (buffer.space == Space::Device)
+            buffer.bytes += 256;
+        for (Operand &operand : c.find("forward_backward layer2 mb 0").operands)
+          if (operand.access == Access::ReadWrite)
+            operand.offset = 256;
+      },
+      "'forward_backward layer2 mb 0' of iteration 0 adds to the gradient of "
+      "parameter 0 at the wrong offset");
+  expectSlip(
+      [](Case &c) {
+        Op &clip = c.find("clip");
+        clip.operands.erase(clip.operands.begin() + 2);
+      },
+      "'clip' of iteration 0 does not read the squares of block 'block2'");
+  expectSlip([](Case &c) { c.find("update block1").block = 7; },
+             "'update block1' of iteration 0 names a layer, block, slot or "
+             "micro-batch that does not exist, or has the wrong operands");
+  expectSlip(
+      [](Case &c) {
+        Op &op = c.find("upload parameters of block1 for slot 0");
+        op.kind = OpKind::PeerCopy;
+        op.operands[0].buffers = op.operands[1].buffers;
+      },
+      "is a peer copy, which plans do not have yet");
+  expectSlip([](Case &c) { c.schedule.devices = c.schedule.period = 4; },
+             "the schedule is for other devices than the plan");
+}
+
+TEST(Transfers, VerifierRefusesUpdatesOfFrozenBlocks) {
+  ModelMaker maker;
+  maker.model.name = "frozen";
+  for (uint32_t l = 0; l < 3; ++l) {
+    LayerSpec spec;
+    spec.trains = {l >= 1};
+    maker.layer(spec);
+  }
+  Case c(maker.make(), {stage(StageKind::Fused, 0, 3)});
+  c.find("update block1").block = 0;
+  EXPECT_EQ(c.verify(),
+            "'update block1' of iteration 0 updates block 'block0', in which "
+            "nothing trains\nblock 'block1' is updated 0 times in iteration "
+            "0\n");
+}
+
 TEST(Transfers, ChecksThePlan) {
   Model model = chainModel(3, 1);
   Machine machine = testMachine(1);

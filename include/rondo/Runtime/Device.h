@@ -173,9 +173,11 @@ struct DeviceReport {
   std::string name;       ///< "NVIDIA H200"
   uint64_t arena = 0;     ///< What the plan asked for.
   uint64_t workspace = 0; ///< Of libraries, beside the arena.
-  uint64_t other =
-      0; ///< Code and the driver's own, as far as opening the device took it.
-  uint64_t total = 0; ///< The device has.
+  uint64_t other = 0;     ///< Code and the driver's own: the most that was
+                          ///< taken beside these when the device was opened,
+                          ///< or is when asked.
+  uint64_t used = 0;      ///< Of it, by everybody, when asked. 0: not known.
+  uint64_t total = 0;     ///< The device has.
 };
 
 class Device {
@@ -202,17 +204,25 @@ struct Delays {
 class Program;
 class Executable;
 
+/// What went wrong on a device, and at which of its tasks. The session says
+/// which operation and node that is.
+struct DeviceFailure {
+  const Task *task = nullptr; ///< Null: no one task's fault.
+  uint32_t iteration = 0;     ///< The task's.
+  Status status;              ///< Begins with the device's name.
+};
+
 struct DeviceOptions {
   Delays delays;
   /// Tasks of one lane that may be pending, by program::Lane.
   uint32_t capacity[7] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
-  /// Called when a device has failed, with the iteration that is lost with it:
+  /// Called when a device has failed, with an iteration that is lost with it:
   /// from any thread, perhaps several times. Whatever is or will be submitted
   /// is signalled then, not run.
-  void (*error)(void *context, uint32_t iteration,
-                const Status &status) = nullptr;
+  void (*error)(void *context, const DeviceFailure &failure,
+                uint32_t lost) = nullptr;
   void *errorContext = nullptr;
 };
 

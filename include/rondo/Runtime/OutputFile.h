@@ -27,6 +27,10 @@ Status checkOutputFile(const std::string &path);
 /// replaces. `write` gets an open stream.
 Status writeFile(const std::string &path,
                  const std::function<void(std::FILE *)> &write);
+/// The same where something beside the stream may fail: `write` returns 0, or
+/// its errno.
+Status replaceFile(const std::string &path,
+                   const std::function<int(std::FILE *)> &write);
 
 } // namespace rondo::runtime
 

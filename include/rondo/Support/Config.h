@@ -49,6 +49,9 @@ struct ParameterGroup {
   bool matches(llvm::ArrayRef<std::string> names) const;
 };
 
+/// --attention.
+enum class Attention { Auto, Library, Decomposed };
+
 struct Config {
   int64_t devices = 1;
   int64_t deviceMemory =
@@ -63,6 +66,8 @@ struct Config {
   double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
+  Attention attention = Attention::Auto;
+  std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
@@ -73,6 +78,13 @@ struct Config {
   /// diagnostic for an unknown or ill-typed key.
   static llvm::FailureOr<Config> read(mlir::ModuleOp module);
   void write(mlir::ModuleOp module) const;
+
+  /// Whether attention is left to the device's library where it can: by
+  /// default on GPUs.
+  bool useLibraryAttention() const {
+    return attention == Attention::Library ||
+           (attention == Attention::Auto && machine.name != "host");
+  }
 
   /// Machine with the limits applied.
   scheduling::Machine getMachine() const;
@@ -88,6 +100,8 @@ llvm::Expected<double> parseClipNorm(llvm::StringRef text);
 llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 /// "auto", "full", "elementwise", "none".
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
+/// "auto", "library", "decomposed".
+llvm::Expected<Attention> parseAttention(llvm::StringRef text);
 /// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the
 /// fields of scheduling::Machine in snake case.
 llvm::Expected<scheduling::Machine> findMachine(llvm::StringRef nameOrFile);

@@ -81,8 +81,7 @@ void Emitter::emitFused(const Step &step) {
 
 void Emitter::emitGather(nn::GatherOp op) {
   ArrayRef<int64_t> shape = getShape(op.getOperand());
-  int64_t axis =
-      op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
+  int64_t axis = op.getAxis();
   Value from = getMemory(stripReshapes(op.getOperand())),
         indices = getMemory(stripReshapes(op.getIndices()));
   kern::GatherOp::create(
@@ -109,8 +108,7 @@ void Emitter::emitGatherND(nn::GatherNDOp op) {
 
 void Emitter::emitScatterAdd(nn::ScatterAddOp op) {
   ArrayRef<int64_t> shape = getShape(op.getResult());
-  int64_t axis =
-      op.getAxis() < 0 ? op.getAxis() + int64_t(shape.size()) : op.getAxis();
+  int64_t axis = op.getAxis();
   Value to = getMemory(op.getResult());
   if (!plan.isAccumulated(op.getResult()))
     kern::ZeroOp::create(builder, op.getLoc(), to);
@@ -125,6 +123,8 @@ void Emitter::emitScatterAdd(nn::ScatterAddOp op) {
 void Emitter::emitStep(const Step &step) {
   if (!step.op)
     return emitFused(step);
+  if (isLibraryAttention(step.op))
+    return emitLibraryAttention(*this, step.op);
   llvm::TypeSwitch<Operation *>(step.op)
       .Case<nn::MatmulOp>([&](nn::MatmulOp op) { emitMatmul(op); })
       .Case<nn::GatherOp>([&](nn::GatherOp op) { emitGather(op); })

@@ -379,9 +379,8 @@ Value FusedBuilder::emitIota(nn::IotaOp op, const Linear &flat,
 /// Each part is computed where it may be asked for, and chosen by the index.
 Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat,
                                const Bounds &bounds) {
-  int64_t rank = getShape(op.getResult()).size();
-  int64_t axis = op.getAxis() < 0 ? op.getAxis() + rank : op.getAxis();
-  SmallVector<int64_t> joined = joinAround(getShape(op.getResult()), axis);
+  SmallVector<int64_t> joined =
+      joinAround(getShape(op.getResult()), op.getAxis());
   std::optional<SmallVector<Linear>> index =
       takeApart(op.getResult(), joined, flat, bounds);
   if (!index)
@@ -391,7 +390,7 @@ Value FusedBuilder::emitConcat(nn::ConcatOp op, const Linear &flat,
   Value result, number;
   int64_t end = joined[1];
   for (Value operand : llvm::reverse(op.getOperands())) {
-    int64_t extent = getShape(operand)[axis];
+    int64_t extent = getShape(operand)[op.getAxis()];
     int64_t begin = end - extent;
     int64_t partEnd = end;
     end = begin;

@@ -42,34 +42,17 @@ bool lowering::isGradient(func::FuncOp function, unsigned index) {
 // Where results lie
 //===----------------------------------------------------------------------===//
 
-LogicalResult Plan::checkSupported() {
+/// Of composites, what they are made of is checked.
+LogicalResult Plan::checkProducts() {
   bool failedAny = false;
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (!isa<nn::NNDialect>(op.getDialect()) ||
-        isa<nn::CumsumOp, nn::ReadOp>(op)) {
-      op.emitError("'") << op.getName()
-                        << "' is not supported by the host's kernels";
-      failedAny = true;
+  for (Operation &op : function.getBody().front()) {
+    if (!isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) ||
+        !getElementTypeOrSelf(op.getOperand(0)).isF64())
       continue;
-    }
-    for (Type type :
-         llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes())) {
-      auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || tensor.getNumElements() == 0) {
-        op.emitError("'") << op.getName() << "' has an empty tensor of type "
-                          << type << ", for which there is no kernel";
-        failedAny = true;
-        break;
-      }
-      if (isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) &&
-          tensor.getElementType().isF64()) {
-        op.emitError("'") << op.getName()
-                          << "' has operands in f64; products are computed in "
-                             "f32, bf16 or f16";
-        failedAny = true;
-        break;
-      }
-    }
+    op.emitError("'") << op.getName()
+                      << "' has operands in f64; products are computed in "
+                         "f32, bf16 or f16";
+    failedAny = true;
   }
   return failure(failedAny);
 }
@@ -243,7 +226,8 @@ LogicalResult Plan::makeFused(const Output &output, bool &changed) {
       output.value.getDefiningOp() ? chooseBlocker(step, blocker) : Value();
   if (!blocker)
     return mlir::emitError(output.value.getLoc(),
-                           "no kernel could be formed for a value of type ")
+                           "internal error: no kernel could be formed for a "
+                           "value of type ")
            << output.value.getType();
   stored.insert(blocker);
   changed = true;
@@ -444,7 +428,7 @@ void Plan::sort() {
 }
 
 LogicalResult Plan::compute() {
-  if (failed(checkSupported()))
+  if (failed(checkProducts()))
     return failure();
   for (auto [position, op] : llvm::enumerate(function.getBody().front()))
     positions[&op] = position;
