@@ -146,7 +146,8 @@ static const std::vector<Option> &allOptions() {
                                                           : error;
        }},
       {"host-threads", "N",
-       "threads that share the optimizer's work; default: one a core",
+       "threads that share the optimizer's work; default: one a processor, "
+       "less those that devices need",
        [](Options &options, const std::string &value) {
          std::string error = parseNumber(value, options.hostThreads);
          return error.empty() &&

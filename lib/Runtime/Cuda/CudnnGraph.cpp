@@ -179,25 +179,9 @@ private:
   graph::Graph frontend;
   bool hasLengths = false;
   uint64_t bytes = 0;
-  std::unordered_map<int64_t, void *> pointers;
 };
 
 } // namespace
-
-bool CudnnProblem::operator==(const CudnnProblem &other) const {
-  auto key = [](const CudnnProblem &problem) {
-    const AttentionSizes &s = problem.sizes;
-    return std::tuple(s.batch, s.heads, s.keyHeads, s.rows, s.keys, s.depth,
-                      s.valueDepth, problem.isGradient, problem.scale,
-                      problem.causal, problem.window, problem.type);
-  };
-  auto equal = [](const AttentionShape::Strides &a,
-                  const AttentionShape::Strides &b) {
-    return a.batch == b.batch && a.head == b.head && a.row == b.row;
-  };
-  return key(*this) == key(other) && std::equal(strides.begin(), strides.end(),
-                                                other.strides.begin(), equal);
-}
 
 Status Cudnn::create(const CudaPool::Member &gpu,
                      std::unique_ptr<Cudnn> &cudnn) {
@@ -337,6 +321,8 @@ Status Graph::build(int capability) {
 
 Status Graph::run(const CudnnTensors &tensors, Address rows, Address keys,
                   Address workspace, Stream stream) {
+  // The frontend adds tensors of its own to the map, at this workspace.
+  std::unordered_map<int64_t, void *> pointers;
   for (int64_t i = 0; i < (problem.isGradient ? 9 : 5); ++i)
     pointers[i] = reinterpret_cast<void *>(tensors[(size_t)i]);
   if (hasLengths) {
