@@ -31,8 +31,8 @@ FLAGS = {
 class Run:
     """One way to train, and what it gave."""
 
-    def __init__(self, case, trajectory, folder, device):
-        self.case, self.trajectory, self.folder, self.device = case, trajectory, folder, device
+    def __init__(self, case, trajectory, folder, device, flags=()):
+        self.case, self.trajectory, self.folder, self.device, self.flags = case, trajectory, folder, device, flags
         with open(os.path.join(case, "case.json")) as file:
             self.facts = json.load(file)
 
@@ -54,7 +54,7 @@ class Run:
         self.call("rondo-compile", os.path.join(self.case, "model.onnx"), "-o", program, f"--devices={devices}", f"--rounds={rounds}",
                   f"--micro-batches={self.facts['micro_batches'] // rounds}",
                   "--optimizer=adamw,lr={lr},beta1={betas[0]},beta2={betas[1]},eps={eps},weight-decay={weight_decay}".format(**optimizer),
-                  *trajectory, *extra)
+                  *trajectory, *self.flags, *extra)
         return program
 
     def train(self, program, devices, steps, extra=()):
@@ -133,9 +133,10 @@ def main():
     parser.add_argument("--shapes", default="1x4,2x2")
     parser.add_argument("--device", default="host")
     parser.add_argument("--rebuilds", action="store_true", help="some memory limit must make a fused stage rebuild layers")
+    parser.add_argument("--flag", action="append", default=[], help="of rondo-compile, each time")
     options = parser.parse_args()
     os.makedirs(options.scratch, exist_ok=True)
-    run = Run(options.case, options.trajectory, options.scratch, options.device)
+    run = Run(options.case, options.trajectory, options.scratch, options.device, options.flag)
     misses = rebuilds = 0
     for shape in options.shapes.split(","):
         rounds = int(shape.split("x")[0])

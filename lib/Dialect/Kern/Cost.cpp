@@ -73,6 +73,8 @@ static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
   cost.bytes =
       batch * (m * k * bytes(op.getA()) + k * n * bytes(op.getB()) +
                m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
+  if (op.getBias())
+    cost.bytes += n * bytes(op.getBias());
   cost.timeNs =
       std::max(cost.flops / target.flopsPerNs, cost.bytes / target.bytesPerNs);
   return cost;

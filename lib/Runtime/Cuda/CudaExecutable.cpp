@@ -189,11 +189,11 @@ Status CudaExecutable::resolve(const program::Program &table) {
             " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
       call.firstAddress = (uint32_t)places.size();
       call.addressCount = sizeOf(source.addresses());
-      uint64_t alignment[3] = {256, 256, 256};
+      uint64_t alignment[4] = {256, 256, 256, 256};
       for (uint32_t i = 0; i < call.addressCount; ++i) {
         const program::Address &address = *source.addresses()->Get(i);
         places.push_back({address.argument(), address.offset()});
-        if (i < 3 && address.argument() < alignments[e].size()) {
+        if (i < 4 && address.argument() < alignments[e].size()) {
           uint64_t offset = address.offset();
           alignment[i] = std::min(alignments[e][address.argument()],
                                   offset ? offset & -offset : 256);
@@ -279,8 +279,9 @@ Status CudaExecutable::launchCall(uint32_t entry, uint32_t number,
                                  parameters.data(), nullptr);
     break;
   case CallKind::Gemm:
-    if (Status product = gemms.run(call.gemm, address(0), address(1),
-                                   address(2), stream, widen);
+    if (Status product =
+            gemms.run(call.gemm, address(0), address(1), address(2),
+                      call.addressCount > 3 ? address(3) : 0, stream, widen);
         !product.ok())
       return Status(product.code(), call.name + ": " + product.message());
     break;

@@ -31,7 +31,10 @@ void WorkerPool::spin(const Done &done) const {
 
 WorkerPool::WorkerPool(uint32_t workers,
                        std::span<const Processor> processors) {
-  bool placed = workers <= processors.size();
+  // Whoever takes few of them leaves room for others who do, and who would
+  // begin at the front as well.
+  bool placed =
+      workers <= processors.size() && 2 * (size_t)workers > processors.size();
   // The caller spins, too.
   spins = workers < processors.size();
   std::vector<int> nodes;

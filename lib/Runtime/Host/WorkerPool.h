@@ -19,17 +19,17 @@
 
 namespace rondo::runtime {
 
-/// Runs a job's chunks on `workers` threads, each on a processor of its own
-/// where there are enough. Which thread takes which chunk is left to chance, so
-/// a result must not depend on it. Chunks are split between memory nodes in
-/// proportion to their workers, the first ones to the first node; a worker
-/// turns to other nodes' chunks when those of its own are taken. Locks nothing
-/// and allocates nothing.
+/// Runs a job's chunks on `workers` threads, each kept to a processor of its
+/// own where they take more than half of those there are. Which thread takes
+/// which chunk is left to chance, so a result must not depend on it. Chunks are
+/// split between memory nodes in proportion to their workers, the first ones to
+/// the first node; a worker turns to other nodes' chunks when those of its own
+/// are taken. Locks nothing and allocates nothing.
 class WorkerPool {
 public:
-  /// `processors`: where the workers go, from the front; with fewer of them
-  /// than workers, threads go where the system puts them. One worker is the
-  /// caller itself, where it is.
+  /// `processors`: where the workers go, from the front; if they are too many,
+  /// or few, threads go where the system puts them. One worker is the caller
+  /// itself, where it is.
   explicit WorkerPool(uint32_t workers,
                       std::span<const Processor> processors = {});
   ~WorkerPool();
