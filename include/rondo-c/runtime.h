@@ -136,8 +136,8 @@ rondo_program_get_parameter(const rondo_program *program, uint32_t index,
 typedef struct rondo_session_options {
   size_t size;
   const char *device; /* "host:4"; NULL: host, as many as the program wants */
-  uint32_t host_threads; /* share the optimizer's work; 0: as many as there are
-                            cores */
+  uint32_t host_threads; /* share the optimizer's work; 0: one a processor, less
+                            those of devices */
   const char *weights;   /* FILE.safetensors, INDEX.json, a directory,
                             random:SEED; NULL: what the program names */
   const char

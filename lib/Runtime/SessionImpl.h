@@ -28,6 +28,7 @@ struct Session::Impl {
   void buildTasks();
   void planCapacity(uint32_t (&capacity)[7]) const;
   Status allocateEvents();
+  void touchHostMemory();
   static void deviceFailed(void *context, const DeviceFailure &failure,
                            uint32_t lost);
 
@@ -62,6 +63,8 @@ struct Session::Impl {
   std::unique_ptr<Executable> executable;
   Arena pinned, host, eventMemory;
   Inputs inputs;
+  /// Of the update lane; of loading and saving when that is idle.
+  std::optional<WorkerPool> workers;
   std::optional<Parameters> parameters;
   std::optional<HostOps> ops;
   std::vector<HostOps::Operation> operations;

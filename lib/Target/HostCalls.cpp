@@ -234,6 +234,7 @@ std::vector<Call> target::translateEntry(FuncOp function) {
       call.bytes = getBytes(copy.getSource());
     } else {
       fillKernel(function, op, call);
+      call.bytes = (uint64_t)getCost(&op, KernTarget()).bytes;
     }
     calls.push_back(std::move(call));
   }

@@ -263,7 +263,7 @@ private:
     table->value_depth = sizes.valueDepth;
     table->scale = call.scale, table->causal = call.causal,
     table->window = call.window;
-    table->type = *getElementType(call.element);
+    table->type = getElementType(call.element);
     table->strides = call.strides;
     table->workspace_bytes = call.workspaceBytes;
     table->library_bytes = call.libraryBytes;

@@ -142,7 +142,8 @@ static const std::vector<Option> &allOptions() {
          return parseNumber(value, options.reportAfter);
        }},
       {"host-threads", "N",
-       "threads that share the optimizer's work; default: one a core",
+       "threads that share the optimizer's work; default: one a processor, "
+       "less those that devices need",
        [](Options &options, const std::string &value) {
          return parseNumber(value, options.hostThreads);
        }},

@@ -26,8 +26,8 @@ namespace rondo::runtime {
 struct SessionOptions {
   std::string device; ///< "host:4"; empty: as many as the program wants, of the
                       ///< kind it has code for.
-  uint32_t hostThreads = 0;  ///< Threads that share the optimizer's work; 0: as
-                             ///< many as there are cores.
+  uint32_t hostThreads = 0;  ///< Threads that share the optimizer's work; 0:
+                             ///< one a processor, less those of devices.
   std::string weights;       ///< FILE.safetensors, INDEX.json, a directory,
                              ///< random:SEED; empty: what the program names.
   std::string weightsPrefix; ///< Before every name in those files.

@@ -66,7 +66,8 @@ struct Call {
   /// for one.
   std::string gpuSymbol;
   std::array<uint32_t, 3> block{}, grid{};
-  uint64_t bytes = 0; ///< Zero, Copy.
+  uint64_t bytes = 0; ///< Zero, Copy; Kernel: what it moves, as the cost model
+                      ///< counts.
   std::string node;   ///< For errors and traces.
 
   // Gemm.

@@ -179,7 +179,6 @@ private:
   graph::Graph frontend;
   bool hasLengths = false;
   uint64_t bytes = 0;
-  std::unordered_map<int64_t, void *> pointers;
 };
 
 } // namespace
@@ -337,6 +336,8 @@ Status Graph::build(int capability) {
 
 Status Graph::run(const CudnnTensors &tensors, Address rows, Address keys,
                   Address workspace, Stream stream) {
+  // The frontend adds tensors of its own to the map, at this workspace.
+  std::unordered_map<int64_t, void *> pointers;
   for (int64_t i = 0; i < (problem.isGradient ? 9 : 5); ++i)
     pointers[i] = reinterpret_cast<void *>(tensors[(size_t)i]);
   if (hasLengths) {
