@@ -104,7 +104,7 @@ struct Flags {
       "head-chunk",
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
-      cl::value_desc("N"), cl::init(1024), cl::cat(category)};
+      cl::value_desc("N"), cl::init(2048), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
