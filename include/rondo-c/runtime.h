@@ -1,5 +1,4 @@
-/*===- rondo-c/runtime.h - The runtime's C interface ---------------*- C
--*-===*\
+/*===- rondo-c/runtime.h - The runtime's C interface -------------*- C -*-===*\
 |*                                                                            *|
 |* Part of the Rondo project, under the Apache License v2.0 with LLVM         *|
 |* Exceptions. See LICENSE for license information.                           *|
@@ -68,6 +67,16 @@ RONDO_EXPORT void rondo_error_free(rondo_error *error);
 RONDO_EXPORT const char *rondo_runtime_version(void);
 /* One line a kind of device; static storage. */
 RONDO_EXPORT const char *rondo_list_devices(void);
+
+/* ---- Files --------------------------------------------------------------- */
+
+/* Whether a file can be written there. Changes nothing; for those who would
+ * like to know before they train for a week. */
+RONDO_EXPORT rondo_error *rondo_check_output_file(const char *path);
+/* Written beside `path` and renamed, as everything that a session writes: what
+ * was there stays until the new file is whole. */
+RONDO_EXPORT rondo_error *rondo_write_file(const char *path, const void *data,
+                                           size_t bytes);
 
 /* ---- Programs ----------------------------------------------------------- */
 
@@ -183,7 +192,9 @@ RONDO_EXPORT rondo_error *rondo_session_get_steps(rondo_session *session,
                                                   uint64_t *per_epoch);
 
 /* Lets `steps` more steps run and returns at once. Steps are numbered from 0.
-   With `keep_gradients`, those of the last of them can be read and saved. */
+   With `keep_gradients`, those of the last of them can be read and saved; the
+   first such call waits for the steps in flight, a later one for the step that
+   the one before it kept. */
 RONDO_EXPORT rondo_error *
 rondo_session_start(rondo_session *session, uint64_t steps, int keep_gradients);
 /* Waits until the step's loss is known; its update may still run. */

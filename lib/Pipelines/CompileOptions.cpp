@@ -11,13 +11,19 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "rondo/Pipelines/Phases.h"
+#include "rondo/Target/HostObject.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 using namespace rondo;
 namespace cl = llvm::cl;
 
 namespace {
+
+llvm::Error fail(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
 
 /// The flags of docs/command-line.md. A struct, so that they exist only while a
 /// command line is parsed.
@@ -75,9 +81,9 @@ struct Flags {
                                         "name matches; the first group counts"),
                                cl::value_desc("REGEX,weight-decay=W|lr=L"),
                                cl::cat(category)};
-  cl::opt<double> clip{"clip-grad-norm",
-                       cl::desc("Clip the gradient's 2-norm to this"),
-                       cl::init(0), cl::cat(category)};
+  cl::opt<std::string> clip{"clip-grad-norm",
+                            cl::desc("Clip the gradient's 2-norm to this"),
+                            cl::value_desc("MAX"), cl::cat(category)};
   cl::opt<std::string> reduction{
       "loss-reduction",
       cl::desc("micro-batch: micro-batches weigh equally; step: by their valid "
@@ -98,7 +104,7 @@ struct Flags {
       "head-chunk",
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
-      cl::value_desc("N"), cl::init(1024), cl::cat(category)};
+      cl::value_desc("N"), cl::init(2048), cl::cat(category)};
   cl::opt<std::string> attentionMemory{
       "attention-memory",
       cl::desc("What a GPU library's gradient of attention may use at once"),
@@ -117,8 +123,8 @@ struct Flags {
       cl::value_desc("SIZE"), cl::cat(category)};
   cl::opt<std::string> target{
       "target",
-      cl::desc("host, rtx4090, a800, h200, or a JSON file (planning alone for "
-               "other than host)"),
+      cl::desc("Machine that runs the program: host, rtx4090, a800, h200, or "
+               "a JSON file"),
       cl::value_desc("NAME|FILE.json"), cl::init("host"), cl::cat(category)};
   cl::opt<std::string> hostCpu{
       "host-cpu", cl::desc("Processor that host code is for"),
@@ -142,6 +148,28 @@ struct Flags {
       cl::desc(
           "What to write (default: program after the last phase, else mlir)"),
       cl::value_desc("mlir|program"), cl::cat(category)};
+  /// What one cannot mean: an empty value, two values of a flag that has one.
+  llvm::Error checkOccurrences() {
+    for (auto &[name, option] : cl::getRegisteredOptions()) {
+      if (!llvm::is_contained(option->Categories, &category) ||
+          option->getNumOccurrencesFlag() == cl::ZeroOrMore)
+        continue;
+      if (option->getNumOccurrences() > 1)
+        return fail(option->ArgStr.size() == 1
+                        ? "-" + option->ArgStr + " is given twice"
+                        : "--" + option->ArgStr + " is given twice");
+    }
+    cl::opt<std::string> *texts[] = {
+        &output,    &loss,      &precision,    &optimizer,  &clip,   &reduction,
+        &recompute, &attention, &deviceMemory, &hostMemory, &target, &hostCpu,
+        &compileTo, &from,      &emit,         &report};
+    for (cl::opt<std::string> *option : texts)
+      if (option->getNumOccurrences() > 0 && option->empty())
+        return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
+                    " is empty");
+    return llvm::Error::success();
+  }
+
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
@@ -178,10 +206,6 @@ struct Flags {
                               cl::value_desc("text|json"), cl::cat(category)};
 };
 
-llvm::Error fail(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 /// Takes an Expected apart: the value into `target`, the error prefixed by the
 /// flag.
 template <typename T, typename U>
@@ -217,6 +241,10 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return error;
   if (auto error = takePositive("rounds", flags.rounds, 1 << 16, config.rounds))
     return error;
+  if (config.microBatches * config.rounds > 1 << 16)
+    return fail("--micro-batches=" + llvm::Twine(config.microBatches) +
+                " and --rounds=" + llvm::Twine(config.rounds) +
+                " make a step of more than 65536 micro-batches");
   if (flags.staleness != 0 && flags.staleness != 1)
     return fail("--staleness=" + llvm::Twine(flags.staleness) +
                 " is neither 0 nor 1");
@@ -229,10 +257,20 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     if (auto error = take("param-group", parseParameterGroup(text),
                           config.groups.back()))
       return error;
+    // Programs hold a group's rate as a multiple of the optimizer's.
+    for (auto &[key, value] : config.groups.back().settings)
+      if (double multiple = value / config.optimizer.learningRate;
+          key == "lr" && !std::isfinite((float)multiple))
+        return fail(
+            "--param-group=" + text +
+            ": its lr is no multiple of the optimizer's, which is " +
+            llvm::formatv("{0:e}", config.optimizer.learningRate).str() +
+            "; give --optimizer an lr nearer to it");
   }
-  if (!(flags.clip >= 0) || std::isinf(flags.clip))
-    return fail("--clip-grad-norm must be a positive number");
-  config.clipGradNorm = flags.clip;
+  if (flags.clip.getNumOccurrences() > 0)
+    if (auto error = take("clip-grad-norm", parseClipNorm(flags.clip),
+                          config.clipGradNorm))
+      return error;
   if (flags.reduction != "micro-batch" && flags.reduction != "step")
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
@@ -265,6 +303,8 @@ llvm::Error takeMachine(const Flags &flags, Config &config) {
     if (auto error = take("host-memory", parseBytes(flags.hostMemory),
                           config.hostMemory))
       return error;
+  if (auto error = target::checkHostCpu(flags.hostCpu))
+    return fail("--host-cpu: " + llvm::toString(std::move(error)));
   config.hostCpu = flags.hostCpu;
   config.rotate = flags.rotate;
   return take("target", findMachine(flags.target), config.machine);
@@ -280,7 +320,10 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   if (options.last < 0)
     return fail("--compile-to=" + flags.compileTo + " is no phase; there are " +
                 getPhaseNames());
-  if (options.first > 0)
+  options.isPhaseGiven = flags.from.getNumOccurrences() > 0;
+  options.isIR =
+      options.isPhaseGiven || llvm::StringRef(flags.input).ends_with(".mlir");
+  if (options.isIR)
     if (std::string given = flags.getPlanningFlags(); !given.empty())
       return fail("--from continues what was asked for when the IR was made; "
                   "it does not go with" +
@@ -288,7 +331,8 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   if (options.first >= program || options.last < options.first)
     return fail("--compile-to=" + flags.compileTo +
                 " does not come after --from=" + flags.from);
-  if (!flags.emit.empty() && flags.emit != "mlir" && flags.emit != "program")
+  if (flags.emit.getNumOccurrences() > 0 && flags.emit != "mlir" &&
+      flags.emit != "program")
     return fail("--emit=" + flags.emit + " is neither mlir nor program");
   options.emitProgram =
       flags.emit.empty() ? options.last == program : flags.emit == "program";
@@ -315,6 +359,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   if (!cl::ParseCommandLineOptions(
           argc, argv, "Compiles an ONNX training graph\n", &llvm::errs()))
     return fail("");
+  if (auto error = flags.checkOccurrences())
+    return std::move(error);
   CompileOptions options;
   options.input = flags.input;
   options.import.path = flags.input;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo-c/runtime.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/Session.h"
 #include <algorithm>
 #include <cstring>
@@ -92,6 +93,18 @@ const char *rondo_runtime_version(void) { return "0.1.0"; }
 const char *rondo_list_devices(void) {
   static const std::string devices = listDevices();
   return devices.c_str();
+}
+
+rondo_error *rondo_check_output_file(const char *path) {
+  return guarded([&] { return checkOutputFile(path); });
+}
+
+rondo_error *rondo_write_file(const char *path, const void *data,
+                              size_t bytes) {
+  return guarded([&] {
+    return writeFile(
+        path, [&](std::FILE *file) { std::fwrite(data, 1, bytes, file); });
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -135,21 +135,27 @@ void HostOps::run(void *context, const TaskCall &call) {
 void HostOps::launchFailed(void *context, const TaskCall &call,
                            uint32_t number) {
   auto &operation = *static_cast<Operation *>(context);
-  const program::Program &table = operation.ops->table;
+  HostOps &self = *operation.ops;
+  const program::Program &table = self.table;
   const program::Op &op = *table.ops()->Get(operation.index);
-  std::string_view node = text(
-      table.entries()->Get((uint32_t)op.entry())->calls()->Get(number)->node());
+  const program::Call &launched =
+      *table.entries()->Get((uint32_t)op.entry())->calls()->Get(number);
+  std::string_view node = text(launched.node());
   if (node.empty())
     node = text(op.node());
   std::string where = node.empty() ? opText(table, operation.index)
-                                   : "node '" + std::string(node) + "'";
-  operation.ops->failure.report(
+                                   : "node '" + std::string(node) + "'",
+              which;
+  // What a GPU looked up lies where only it can read.
+  if (self.readsDevices || op.lane() == program::Lane::Staging)
+    which = describeIndex(launched, call.arguments);
+  self.failure.report(
       call.iteration,
-      userError(format("step %u, micro-batch %u: %s: an index is out of range; "
-                       "look for ids or labels "
-                       "beyond the model's in the inputs",
-                       call.iteration, stepMicroBatch(table, op),
-                       where.c_str())));
+      userError(
+          format("step %u, micro-batch %u: %s: ", call.iteration,
+                 stepMicroBatch(table, op), where.c_str()) +
+          (which.empty() ? "an index is out of range" : "index " + which) +
+          "; look for ids or labels beyond the model's in the inputs"));
 }
 
 static float loadF32(const std::byte *data) {
@@ -196,9 +202,61 @@ void HostOps::seed(const program::Op &op, uint32_t index,
              (float)(loadF32(call.arguments[m]) / sum));
 }
 
+/// Counted when there is a reason to ask: a mean over no labels is 0/0.
+bool HostOps::lacksLabels(uint32_t step, uint32_t microBatch) {
+  if (table.label_entry() < 0)
+    return false;
+  const program::Entry &entry =
+      *table.entries()->Get((uint32_t)table.label_entry());
+  constexpr uint64_t alignment = 64;
+  uint64_t bytes = 0;
+  std::vector<uint64_t> offsets;
+  auto add = [&](uint64_t size) {
+    offsets.push_back(bytes);
+    bytes += (size + alignment - 1) / alignment * alignment;
+  };
+  for (uint32_t i = 0; i < sizeOf(table.label_inputs()); ++i) {
+    uint64_t size = inputs.batchBytes(table.label_inputs()->Get(i));
+    if (size == 0)
+      return false;
+    add(size);
+  }
+  uint64_t count = bytes;
+  add(4);
+  if (entry.scratch_bytes() > 0)
+    add(entry.scratch_bytes());
+  std::vector<std::byte> memory(bytes + alignment);
+  std::byte *begin =
+      memory.data() +
+      (alignment - (uintptr_t)memory.data() % alignment) % alignment;
+  std::vector<std::byte *> arguments;
+  for (uint64_t offset : offsets)
+    arguments.push_back(begin + offset);
+  for (uint32_t i = 0; i < sizeOf(table.label_inputs()); ++i)
+    inputs.stage(table.label_inputs()->Get(i), microBatch, step, arguments[i]);
+  return executable.run((uint32_t)table.label_entry(), arguments.data(),
+                        stagingScratch) < 0 &&
+         loadF32(begin + count) == 0;
+}
+
+/// What a failed step leaves behind, and what to do where its numbers, not its
+/// labels, are to blame.
+std::string HostOps::stopped(uint32_t step, uint32_t index) const {
+  std::string text = ": stopped before the update, with the ";
+  text += step == 0 ? "initial parameters"
+                    : format("parameters as step %u left them", step - 1);
+  return text + " (" + opText(table, index) + ")";
+}
+std::string HostOps::advice(uint32_t step) const {
+  // The first steps of all compute with what the run began with.
+  return step > table.staleness()
+             ? "; lower the learning rate or look for bad samples"
+             : "; look for bad samples or weights";
+}
+
 void HostOps::loss(const program::Op &op, uint32_t index,
                    const TaskCall &call) {
-  uint32_t count = program.microBatches();
+  uint32_t count = program.microBatches(), step = call.iteration;
   double sum = 0, weights = 0;
   for (uint32_t m = 0; m < count; ++m) {
     double loss = loadF32(call.arguments[m]);
@@ -208,24 +266,27 @@ void HostOps::loss(const program::Op &op, uint32_t index,
     if (weight == 0)
       continue;
     if (!std::isfinite(loss)) {
-      std::string layer =
-          op.layer() >= 0 ? format(", layer %d", op.layer()) : "";
-      failure.report(call.iteration,
-                     userError(format("step %u, micro-batch %u%s: the loss is "
-                                      "%g: stopped before the update, with the "
-                                      "parameters as step %lld left them (%s); "
-                                      "lower the learning rate or look for bad "
-                                      "samples",
-                                      call.iteration, m, layer.c_str(), loss,
-                                      (long long)call.iteration - 1,
-                                      opText(table, index).c_str())));
+      std::string what = format("step %u, micro-batch %u", step, m);
+      if (op.layer() >= 0)
+        what += format(", layer %d", op.layer());
+      Status status;
+      if (lacksLabels(step, m))
+        status = userError(
+            what + ": the loss is undefined, because none of its labels is " +
+            "valid" + stopped(step, index) +
+            "; leave such samples out, or compile with --loss-reduction=step, "
+            "by which they count for nothing");
+      else
+        status = userError(what + format(": the loss is %g", loss) +
+                           stopped(step, index) + advice(step));
+      failure.report(step, std::move(status));
       return;
     }
     sum += weight * loss;
     weights += weight;
   }
-  results[call.iteration % 2]->loss = sum / weights;
-  results[call.iteration % 2]->learningRate = learningRate.at(call.iteration);
+  results[step % 2]->loss = sum / weights;
+  results[step % 2]->learningRate = learningRate.at(step);
 }
 
 //===----------------------------------------------------------------------===//
@@ -370,15 +431,11 @@ void HostOps::clip(const program::Op &op, uint32_t index,
     }
   double norm = std::sqrt(sum);
   if (!std::isfinite(norm)) {
-    failure.report(
-        call.iteration,
-        userError(format("step %u: the norm of the gradient is %g: stopped "
-                         "before the update, with the "
-                         "parameters as step %lld left them (%s); lower the "
-                         "learning rate or look for bad "
-                         "samples",
-                         call.iteration, norm, (long long)call.iteration - 1,
-                         opText(table, index).c_str())));
+    failure.report(call.iteration,
+                   userError(format("step %u: the norm of the gradient is %g",
+                                    call.iteration, norm) +
+                             stopped(call.iteration, index) +
+                             advice(call.iteration)));
     return;
   }
   results[call.iteration % 2]->gradientNorm = norm;

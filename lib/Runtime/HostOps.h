@@ -59,6 +59,8 @@ public:
   /// in flight.
   StepResult *results[2] = {nullptr, nullptr};
   LearningRate learningRate;
+  /// Devices' memory is the host's, and may be read.
+  bool readsDevices = false;
   /// The step whose gradients are kept.
   std::atomic<uint64_t> captureStep{UINT64_MAX};
 
@@ -94,7 +96,9 @@ private:
   void norm(const program::Op &op, const TaskCall &call);
   void clip(const program::Op &op, uint32_t index, const TaskCall &call);
   void update(const program::Op &op, const TaskCall &call);
-  double totalLabels(const TaskCall &call, bool &valid) const;
+  bool lacksLabels(uint32_t step, uint32_t microBatch);
+  std::string stopped(uint32_t step, uint32_t index) const;
+  std::string advice(uint32_t step) const;
   const Member &memberOf(const Block &block, uint64_t chunk) const;
 
   const Program &program;

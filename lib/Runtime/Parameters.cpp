@@ -205,7 +205,9 @@ Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors,
                  parameter.copies_transposed()->Get(c);
   }
   if (!tensor)
-    return userError(fullName(parameter) + ": not in the files");
+    return userError(
+        fullName(parameter) + ": not in the files" +
+        (prefix.empty() ? "" : " with the prefix '" + prefix + "'"));
   std::span<const int64_t> own = shapeOf(parameter.shape());
   std::vector<int64_t> shape(own.begin(), own.end());
   if (transposed)
@@ -293,8 +295,10 @@ Status Parameters::load(const WeightsSource &weights) {
   if (count > 50)
     problems += format("\n  and %u more", count - 50);
   if (count != 0)
-    return userError(format("%u parameters have no usable value:", count) +
-                     problems);
+    return userError(
+        (count == 1 ? "1 parameter has no usable value:"
+                    : format("%u parameters have no usable value:", count)) +
+        problems);
   return Status::success();
 }
 

@@ -10,6 +10,7 @@
 #define RONDO_LIB_RUNTIME_PROGRAMVERIFIER_H
 
 #include "rondo/Runtime/Program.h"
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -50,6 +51,9 @@ private:
   void checkBlocks();
   void checkParameters();
   void checkEntries();
+  void checkLabelEntry();
+  void checkIndices(const program::Call &call, const std::string &what,
+                    const std::function<void(uint32_t, uint64_t)> &touch);
   void checkCall(const program::Call &call, const std::string &what,
                  std::vector<uint64_t> &needed);
   /// Bytes of each address that a call of attention touches; none after a

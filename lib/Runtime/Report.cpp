@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SessionImpl.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/Trace.h"
 #include <algorithm>
 

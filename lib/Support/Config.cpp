@@ -1,5 +1,4 @@
-//===- Config.cpp - Config in and out of a module
-//----------------------------===//
+//===- Config.cpp - Config in and out of a module ------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -162,6 +162,10 @@ void ToyBuilder::entries() {
       kernel("square_loss", kRows,
              {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
   loss.calls.back()->node = "node_square";
+  // As it would look labels up.
+  loss.calls.back()->index_type = ElementType::I64;
+  loss.calls.back()->index_rows = kRows;
+  loss.calls.back()->index_extents = {1000};
   loss.calls.push_back(
       gemm(7, 2, 5, kRows, kColumns, kColumns, false, true, false, weight));
   loss.calls.push_back(gemm(0, 7, 6, kColumns, kColumns, kRows, true, false,
@@ -189,6 +193,8 @@ void ToyBuilder::describe() {
   table.micro_batches = options.microBatches;
   table.staleness = options.staleness;
   table.weigh_by_labels = options.weighByLabels;
+  table.label_entry = 3;
+  table.label_inputs = {1};
   table.plan = "three slots a round";
   table.inputs.push_back(std::make_unique<InputT>());
   table.inputs[0]->name = "x";

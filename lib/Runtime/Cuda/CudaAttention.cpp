@@ -9,6 +9,7 @@
 #include "CudaAttention.h"
 #include "rondo/Runtime/Program.h"
 #include <algorithm>
+#include <tuple>
 
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
@@ -18,6 +19,21 @@ using Matrix = AttentionShape::Matrix;
 CudaAttentions::~CudaAttentions() {
   if (lengthMemory)
     (void)driver.memFree(lengthMemory);
+}
+
+bool CudnnProblem::operator==(const CudnnProblem &other) const {
+  auto key = [](const CudnnProblem &problem) {
+    const AttentionSizes &s = problem.sizes;
+    return std::tuple(s.batch, s.heads, s.keyHeads, s.rows, s.keys, s.depth,
+                      s.valueDepth, problem.isGradient, problem.scale,
+                      problem.causal, problem.window, problem.type);
+  };
+  auto equal = [](const AttentionShape::Strides &a,
+                  const AttentionShape::Strides &b) {
+    return a.batch == b.batch && a.head == b.head && a.row == b.row;
+  };
+  return key(*this) == key(other) && std::equal(strides.begin(), strides.end(),
+                                                other.strides.begin(), equal);
 }
 
 static std::string attentionText(const CudnnProblem &problem) {

@@ -185,21 +185,6 @@ private:
 
 } // namespace
 
-bool CudnnProblem::operator==(const CudnnProblem &other) const {
-  auto key = [](const CudnnProblem &problem) {
-    const AttentionSizes &s = problem.sizes;
-    return std::tuple(s.batch, s.heads, s.keyHeads, s.rows, s.keys, s.depth,
-                      s.valueDepth, problem.isGradient, problem.scale,
-                      problem.causal, problem.window, problem.type);
-  };
-  auto equal = [](const AttentionShape::Strides &a,
-                  const AttentionShape::Strides &b) {
-    return a.batch == b.batch && a.head == b.head && a.row == b.row;
-  };
-  return key(*this) == key(other) && std::equal(strides.begin(), strides.end(),
-                                                other.strides.begin(), equal);
-}
-
 Status Cudnn::create(const CudaPool::Member &gpu,
                      std::unique_ptr<Cudnn> &cudnn) {
   Status status = loadLibrary();

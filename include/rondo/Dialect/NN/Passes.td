@@ -212,10 +212,10 @@ def NNRaiseLinearCrossEntropy : Pass<"rondo-nn-raise-linear-cross-entropy", "::m
     %0 = nn.reshape %labels : tensor<6xi64> -> tensor<2x3xi64>
     %1 = nn.pad %0 [0, 0] [0, 1] -100 : i64 : tensor<2x3xi64> -> tensor<2x4xi64>
     %l = nn.reshape %1 : tensor<2x4xi64> -> tensor<8xi64>
-    %loss = nn.linear_cross_entropy %h, %w, %l transpose_weight ignore -100 chunk 1024 logits f32 : ...
+    %loss = nn.linear_cross_entropy %h, %w, %l transpose_weight ignore -100 chunk 2048 logits f32 : ...
     ```
   }];
-  let options = [Option<"chunk", "chunk", "int64_t", "1024", "Rows whose logits exist at once">];
+  let options = [Option<"chunk", "chunk", "int64_t", "2048", "Rows whose logits exist at once">];
   let statistics = [Statistic<"numRaised", "raised", "Number of loss heads">];
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
