@@ -160,9 +160,10 @@ struct Flags {
                         : "--" + option->ArgStr + " is given twice");
     }
     cl::opt<std::string> *texts[] = {
-        &output,    &loss,      &precision,    &optimizer,  &clip,   &reduction,
-        &recompute, &attention, &deviceMemory, &hostMemory, &target, &hostCpu,
-        &compileTo, &from,      &emit,         &report};
+        &output,     &loss,      &precision, &optimizer,       &clip,
+        &reduction,  &recompute, &attention, &attentionMemory, &deviceMemory,
+        &hostMemory, &target,    &hostCpu,   &compileTo,       &from,
+        &emit,       &report};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
