@@ -285,6 +285,8 @@ rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
     result.gradient_norm = done.gradientNorm;
     result.learning_rate = done.learningRate;
     result.end_ns = done.end;
+    result.loss_scale = done.lossScale;
+    result.skipped = done.skipped;
     return give(result, info);
   });
 }
@@ -356,6 +358,8 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.tokens_per_step = session->report.tokensPerStep;
     result.lanes = (uint32_t)session->report.lanes.size();
     result.devices = (uint32_t)session->report.devices.size();
+    result.skipped_steps = session->report.skippedSteps;
+    result.loss_scale = session->report.lossScale;
     return give(result, report);
   });
 }

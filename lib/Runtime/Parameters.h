@@ -57,7 +57,9 @@ public:
   /// Keeps a copy of what the optimizer reads: called by the Optimizer
   /// operation of the iteration whose gradients are wanted.
   void enableGradients();
-  void captureGradient(uint32_t block, const std::byte *gradient);
+  /// `narrow`: it is of bf16; `factor`: what undoes the loss's scale.
+  void captureGradient(uint32_t block, const std::byte *gradient, bool narrow,
+                       double factor);
   bool gradientsCaptured() const { return captured; }
   void readGradient(uint32_t parameter, uint64_t begin, uint64_t end,
                     float *values) const;

@@ -60,6 +60,12 @@ Status Session::report(SessionReport &report) {
                                            : (double)(last - first) / 1e9 /
                                                  (double)(report.steps - 1);
   }
+  for (const auto &batch : impl->batches)
+    for (const StepResult &result : batch->results)
+      if (result.step < report.steps) {
+        report.skippedSteps += result.skipped;
+        report.lossScale = result.lossScale;
+      }
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     OpKind kind = table.ops()->Get(i)->kind();
     uint64_t bytes = impl->tasks[i].bytes * report.steps;

@@ -65,6 +65,11 @@ static void printText(const rondo_program_info &info,
     std::printf("step %zu  loss %.9g\n", step, losses[step]);
   if (report.steps == 0)
     return;
+  if (report.loss_scale > 0)
+    std::printf("loss scale: %.0f in the last step; %llu of %llu steps skipped "
+                "for overflow\n",
+                report.loss_scale, (unsigned long long)report.skipped_steps,
+                (unsigned long long)report.steps);
   std::printf("time: %s a step, predicted %s (%.2f x)\n",
               duration(report.step_seconds).c_str(),
               duration(info.predicted_step_ns / 1e9).c_str(),
@@ -119,6 +124,9 @@ static void printJson(const rondo_program_info &info,
                      {"plan", info.plan}};
   json["steps"] = report.steps;
   json["losses"] = losses;
+  if (report.loss_scale > 0)
+    json["loss_scale"] = {{"last", report.loss_scale},
+                          {"skipped_steps", report.skipped_steps}};
   json["seconds"] = report.seconds;
   json["step_seconds"] = {{"measured", report.step_seconds},
                           {"predicted", info.predicted_step_ns / 1e9}};

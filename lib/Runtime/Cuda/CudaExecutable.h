@@ -37,6 +37,8 @@ public:
                 Stream stream);
   /// Keeps a stream busy.
   Status delay(uint64_t nanoseconds, Stream stream) const;
+  /// f32 becomes bf16, in place: element i moves from byte 4 i to byte 2 i.
+  Status round(Address values, uint64_t elements, Stream stream) const;
 
   uint32_t calls(uint32_t entry) const { return entries[entry].callCount; }
   uint32_t mostCalls() const;
@@ -71,7 +73,7 @@ private:
   const CudaPool::Member &gpu;
   CudaGemms gemms;
   Module code = nullptr, own = nullptr;
-  Function widen = nullptr, wait = nullptr;
+  Function widen = nullptr, wait = nullptr, rounding = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;
