@@ -99,6 +99,17 @@ struct Flags {
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
       cl::cat(category)};
+  cl::opt<std::string> attention{
+      "attention",
+      cl::desc("library: the GPU library's, for bf16 and f16; decomposed: "
+               "products and generated kernels (auto: library on GPUs)"),
+      cl::value_desc("auto|library|decomposed"), cl::init("auto"),
+      cl::cat(category)};
+  cl::opt<int64_t> headChunk{
+      "head-chunk",
+      cl::desc(
+          "Tokens whose logits exist at once, if they only serve the loss"),
+      cl::value_desc("N"), cl::init(1024), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -141,18 +152,30 @@ struct Flags {
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
-    const cl::Option *all[] = {
-        std::addressof(loss),       std::addressof(dimensions),
-        std::addressof(trainable),  std::addressof(freeze),
-        std::addressof(precision),  std::addressof(microBatches),
-        std::addressof(rounds),     std::addressof(staleness),
-        std::addressof(optimizer),  std::addressof(groups),
-        std::addressof(clip),       std::addressof(reduction),
-        std::addressof(lossScale),  std::addressof(gradientTransfer),
-        std::addressof(allowTf32),  std::addressof(recompute),
-        std::addressof(devices),    std::addressof(deviceMemory),
-        std::addressof(hostMemory), std::addressof(target),
-        std::addressof(hostCpu),    std::addressof(rotate)};
+    const cl::Option *all[] = {std::addressof(loss),
+                               std::addressof(dimensions),
+                               std::addressof(trainable),
+                               std::addressof(freeze),
+                               std::addressof(precision),
+                               std::addressof(microBatches),
+                               std::addressof(rounds),
+                               std::addressof(staleness),
+                               std::addressof(optimizer),
+                               std::addressof(groups),
+                               std::addressof(clip),
+                               std::addressof(reduction),
+                               std::addressof(recompute),
+                               std::addressof(attention),
+                               std::addressof(headChunk),
+                               std::addressof(lossScale),
+                               std::addressof(gradientTransfer),
+                               std::addressof(allowTf32),
+                               std::addressof(devices),
+                               std::addressof(deviceMemory),
+                               std::addressof(hostMemory),
+                               std::addressof(target),
+                               std::addressof(hostCpu),
+                               std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -223,6 +246,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
   config.weighByLabels = flags.reduction == "step";
+  if (auto error =
+          take("attention", parseAttention(flags.attention), config.attention))
+    return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
       config.precision != "bf16" && config.precision != "fp16")
@@ -239,6 +265,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   if (!(config.lossScale >= 1 && config.lossScale <= 0x1p+24) ||
       std::frexp(config.lossScale, &exponent) != 0.5)
     return fail("--loss-scale must be a power of two from 1 to 16777216");
+  if (auto error = takePositive("head-chunk", flags.headChunk, 1 << 24,
+                                config.headChunk))
+    return error;
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
 

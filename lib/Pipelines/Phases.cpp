@@ -20,7 +20,7 @@ using namespace rondo;
 static void nothing(OpPassManager &, const Config &) {}
 
 static void raise(OpPassManager &manager, const Config &config) {
-  nn::buildRaisePipeline(manager, config.precision);
+  nn::buildRaisePipeline(manager, config.precision, config.headChunk);
 }
 
 static void layers(OpPassManager &manager, const Config &) {
@@ -45,6 +45,10 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
+  options.libraryAttention = config.useLibraryAttention();
+  // A GPU wants larger products, and fewer launches.
+  if (config.machine.name != "host")
+    options.scoreBytes = int64_t(256) << 20;
   conversion::buildKernelsPipeline(manager, options);
 }
 

@@ -358,6 +358,10 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.tokens_per_step = session->report.tokensPerStep;
     result.lanes = (uint32_t)session->report.lanes.size();
     result.devices = (uint32_t)session->report.devices.size();
+    result.first_step = session->report.firstStep;
+    result.issue_seconds = session->report.issueSeconds;
+    result.bubble = session->report.bubble;
+    result.flops_per_step = session->report.flopsPerStep;
     result.skipped_steps = session->report.skippedSteps;
     result.loss_scale = session->report.lossScale;
     return give(result, report);
@@ -392,8 +396,13 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
     result.workspace = device.workspace;
     result.other = device.other;
     result.total = device.total;
+    result.used = device.used;
     return give(result, info);
   });
+}
+
+rondo_error *rondo_session_begin_measuring(rondo_session *session) {
+  return guarded([&] { return session->session->beginMeasuring(); });
 }
 
 rondo_error *rondo_session_write_trace(rondo_session *session,

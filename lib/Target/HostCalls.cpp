@@ -127,6 +127,9 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
   call.addresses = {getAddress(function, op.getA(), op.getOffsetA()),
                     getAddress(function, op.getB(), op.getOffsetB()),
                     getAddress(function, op.getC(), op.getOffsetC())};
+  if (op.getBias())
+    call.addresses.push_back(getAddress(function, op.getBias()));
+  call.bias = bool(op.getBias());
   call.m = op.getM(), call.n = op.getN(), call.k = op.getK(),
   call.batch = op.getBatch();
   call.transposeA = op.getTransposeA(), call.transposeB = op.getTransposeB();
@@ -138,6 +141,45 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
   call.typeA = cast<MemRefType>(op.getA().getType()).getElementType();
   call.typeB = cast<MemRefType>(op.getB().getType()).getElementType();
   call.typeC = cast<MemRefType>(op.getC().getType()).getElementType();
+}
+
+/// `matrices`: those of op.getAccess(), in its order.
+template <typename OpTy>
+static void fillAttention(FuncOp function, OpTy op, ArrayRef<Value> matrices,
+                          Call &call) {
+  for (auto [matrix, attr] : llvm::zip_equal(matrices, op.getAccess())) {
+    auto access = cast<AccessAttr>(attr);
+    call.addresses.push_back(getAddress(function, matrix, access.getOffset()));
+    llvm::append_range(call.strides, access.getStrides().drop_back());
+  }
+  // After query, key, value and result.
+  call.addresses.insert(call.addresses.begin() + 4,
+                        getAddress(function, op.getStatistics()));
+  call.addresses.push_back(getAddress(function, op.getWorkspace()));
+  call.sizes = getSizes(op);
+  call.scale = op.getScale().convertToFloat();
+  call.causal = op.getCausal();
+  call.window = op.getWindow().value_or(0);
+  call.element = cast<MemRefType>(op.getQuery().getType()).getElementType();
+  call.workspaceBytes = getBytes(op.getWorkspace());
+}
+
+static void fillAttention(FuncOp function, AttentionOp op, Call &call) {
+  call.kind = Call::Kind::Attention;
+  fillAttention(function, op,
+                {op.getQuery(), op.getKey(), op.getValue(), op.getResult()},
+                call);
+}
+
+static void fillAttention(FuncOp function, AttentionGradOp op, Call &call) {
+  call.kind = Call::Kind::AttentionGrad;
+  fillAttention(function, op,
+                {op.getQuery(), op.getKey(), op.getValue(), op.getResult(),
+                 op.getCotangent(), op.getDQuery(), op.getDKey(),
+                 op.getDValue()},
+                call);
+  call.attentionBlock = getAttentionBlock(op);
+  call.libraryBytes = op.getLibraryBytes();
 }
 
 static void fillKernel(FuncOp function, Operation &op, Call &call) {
@@ -177,6 +219,10 @@ std::vector<Call> target::translateEntry(FuncOp function) {
     call.node = nn::getOnnxNode(op.getLoc());
     if (auto gemm = dyn_cast<GemmOp>(op)) {
       fillGemm(function, gemm, call);
+    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+      fillAttention(function, attention, call);
+    } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+      fillAttention(function, grad, call);
     } else if (auto zero = dyn_cast<ZeroOp>(op)) {
       call.kind = Call::Kind::Zero;
       call.addresses = {getAddress(function, zero.getTarget())};
@@ -188,6 +234,7 @@ std::vector<Call> target::translateEntry(FuncOp function) {
       call.bytes = getBytes(copy.getSource());
     } else {
       fillKernel(function, op, call);
+      call.bytes = (uint64_t)getCost(&op, KernTarget()).bytes;
     }
     calls.push_back(std::move(call));
   }

@@ -6,12 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Host/WorkerPool.h"
 #include "Npy.h"
 #include "ProgramBuilder.h"
 #include "Safetensors.h"
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 using namespace rondo;
@@ -105,7 +108,7 @@ TEST_F(FilesTest, SafetensorsSurviveARoundTrip) {
   for (size_t i = 0; i < 3; ++i) {
     written[i].name = "tensor \"" + std::to_string(i) + "\"\n";
     written[i].type = types[i];
-    written[i].shape = {300, 301}; // more than one chunk
+    written[i].shape = {300, 1001}; // more than one chunk
     written[i].fill = [](uint64_t begin, uint64_t end, float *values) {
       for (uint64_t at = begin; at < end; ++at)
         values[at - begin] = (float)(at % 128);
@@ -119,10 +122,16 @@ TEST_F(FilesTest, SafetensorsSurviveARoundTrip) {
   const StoredTensor *tensor = files.find("tensor \"1\"\n");
   ASSERT_TRUE(tensor);
   EXPECT_EQ(tensor->type, ElementType::BF16);
-  EXPECT_EQ(tensor->shape, (std::vector<int64_t>{300, 301}));
+  EXPECT_EQ(tensor->shape, (std::vector<int64_t>{300, 1001}));
   uint16_t last;
   std::memcpy(&last, tensor->data.data() + tensor->data.size() - 2, 2);
-  EXPECT_EQ(last, 0x426c); // 90299 % 128 = 59
+  EXPECT_EQ(last, 0x4130); // 300299 % 128 = 11
+  // Threads change nothing.
+  WorkerPool workers(3);
+  std::string twin = folder / "c.safetensors";
+  ASSERT_TRUE(writeSafetensors(twin, written, &workers).ok());
+  EXPECT_EQ(readBytes(path), readBytes(twin));
+  ASSERT_EQ(std::remove(twin.c_str()), 0);
   // Nothing but the file is left in the folder.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
             1);
@@ -130,6 +139,33 @@ TEST_F(FilesTest, SafetensorsSurviveARoundTrip) {
   expect(writeSafetensors(path, written), "two tensors are named");
   expect(writeSafetensors("/no/such/folder/a", {}),
          "cannot be written: No such file");
+}
+
+TEST_F(FilesTest, AFileThatDoesNotFitLeavesTheOldOne) {
+  TensorToWrite tensor;
+  tensor.name = "large";
+  tensor.shape = {1000, 1000};
+  tensor.fill = [](uint64_t begin, uint64_t end, float *values) {
+    std::fill(values, values + (end - begin), 1.0f);
+  };
+  std::string path = folder / "full.safetensors";
+  writeBytes(path, "old");
+  // Whoever writes beyond it gets an error once the signal is ignored.
+  rlimit before, small;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 2'000'000;
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  WorkerPool workers(2);
+  for (WorkerPool *shared : {(WorkerPool *)nullptr, &workers})
+    expect(writeSafetensors(path, {&tensor, 1}, shared),
+           "cannot be written: File too large");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(readBytes(path), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
+            1);
 }
 
 TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {

@@ -11,12 +11,15 @@
 #include "Host/WorkerPool.h"
 #include "Inputs.h"
 #include "LearningRate.h"
+#include "ProgramBuilder.h"
 #include <cmath>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
 
 using namespace rondo;
 using namespace rondo::runtime;
+using namespace rondo::runtime::testing;
 using program::ElementType;
 
 TEST(Convert, RoundsToNearestEven) {
@@ -52,12 +55,13 @@ TEST(Convert, EveryHalfSurvivesARoundTrip) {
 TEST(Gemm, WidensAndRoundsOnce) {
   for (ElementType type :
        {ElementType::F32, ElementType::BF16, ElementType::F16})
-    for (int variant = 0; variant < 8; ++variant) {
+    for (int variant = 0; variant < 12; ++variant) {
       GemmShape shape;
       shape.m = 5;
       shape.n = 6;
       shape.k = 7;
-      shape.batch = 2;
+      shape.bias = variant & 8;
+      shape.batch = shape.bias ? 1 : 2;
       shape.transposeA = variant & 1;
       shape.transposeB = variant & 2;
       shape.accumulate = variant & 4;
@@ -70,7 +74,8 @@ TEST(Gemm, WidensAndRoundsOnce) {
       shape.alpha = 2;
       shape.typeA = shape.typeB = shape.typeC = type;
       uint64_t size = elementBytes(type);
-      std::vector<std::byte> a(size * 2 * 63), b(size * 70), c(size * 80);
+      std::vector<std::byte> a(size * 2 * 63), b(size * 70), c(size * 80),
+          bias(size * 6);
       uint32_t state = 5;
       auto fill = [&](std::vector<std::byte> &values) {
         for (uint64_t i = 0; i < values.size() / size; ++i) {
@@ -82,14 +87,15 @@ TEST(Gemm, WidensAndRoundsOnce) {
       fill(a);
       fill(b);
       fill(c);
+      fill(bias);
       std::vector<std::byte> before = c;
       GemmScratch::Sizes sizes;
       sizes.include(shape);
       GemmScratch scratch{std::vector<float>(sizes.a),
                           std::vector<float>(sizes.b),
                           std::vector<float>(sizes.c)};
-      runGemm(shape, a.data(), b.data(), c.data(), scratch);
-      for (int64_t batch = 0; batch < 2; ++batch)
+      runGemm(shape, a.data(), b.data(), c.data(), bias.data(), scratch);
+      for (int64_t batch = 0; batch < shape.batch; ++batch)
         for (int64_t i = 0; i < 5; ++i)
           for (int64_t j = 0; j < 8; ++j) {
             auto at = (uint64_t)(batch * 40 + i * 8 + j);
@@ -105,6 +111,8 @@ TEST(Gemm, WidensAndRoundsOnce) {
                                  (uint64_t)(shape.transposeB ? j * 10 + l
                                                              : l * 10 + j));
               exact = 2 * sum + (shape.accumulate ? exact : 0);
+              if (shape.bias)
+                exact += loadFloat(bias.data(), type, (uint64_t)j);
               std::byte rounded[8];
               storeFloat(rounded, type, 0, exact);
               exact = loadFloat(rounded, type, 0);
@@ -123,7 +131,8 @@ TEST(Gemm, AnEmptySumIsZero) {
   shape.ldb = shape.ldc = 2;
   float c[4] = {1, 2, 3, 4};
   GemmScratch scratch;
-  runGemm(shape, nullptr, nullptr, reinterpret_cast<std::byte *>(c), scratch);
+  runGemm(shape, nullptr, nullptr, reinterpret_cast<std::byte *>(c), nullptr,
+          scratch);
   EXPECT_EQ(c[3], 0.0f);
 }
 
@@ -174,6 +183,83 @@ TEST(WorkerPool, RunsEveryChunkOnce) {
   }
 }
 
+/// What workers of two nodes did with their chunks.
+struct Nodes {
+  std::vector<std::atomic<int>> runs;
+  std::vector<std::thread::id> by;
+  explicit Nodes(uint64_t chunks) : runs(chunks), by(chunks) {}
+  static void take(void *context, uint64_t chunk) {
+    auto &self = *static_cast<Nodes *>(context);
+    ++self.runs[chunk];
+    self.by[chunk] = std::this_thread::get_id();
+  }
+};
+
+TEST(WorkerPool, SplitsChunksBetweenNodes) {
+  // No such processors: the threads go where the system puts them, their nodes
+  // are what is said here. Two of three workers are of node 4.
+  std::vector<Processor> processors{
+      {1020, 4}, {1021, 7}, {1022, 4}, {1023, 7}, {1019, 4}};
+  WorkerPool pool(3, processors);
+  for (uint64_t chunks : {0u, 1u, 2u, 3u, 100u}) {
+    Nodes home(chunks), anywhere(chunks);
+    pool.runAtHome(chunks, Nodes::take, &home);
+    pool.run(chunks, Nodes::take, &anywhere);
+    std::set<std::thread::id> first, second;
+    for (uint64_t i = 0; i < chunks; ++i) {
+      EXPECT_EQ(home.runs[i].load(), 1);
+      EXPECT_EQ(anywhere.runs[i].load(), 1);
+      (i < chunks * 2 / 3 ? first : second).insert(home.by[i]);
+    }
+    EXPECT_LE(first.size(), 2u);
+    EXPECT_EQ(second.size(), chunks == 0 ? 0u : 1u);
+    for (std::thread::id id : second)
+      EXPECT_FALSE(first.count(id));
+  }
+}
+
+static std::string placesOf(const std::vector<Processor> &processors) {
+  std::string result;
+  for (const Processor &processor : processors)
+    result += format("%d:%d ", processor.id, processor.node);
+  return result;
+}
+
+TEST(Processors, CoresFirstAndNodesInTurn) {
+  TemporaryFolder folder;
+  auto write = [&](const std::string &path, const std::string &text) {
+    std::string name = folder / path;
+    std::filesystem::create_directories(name.substr(0, name.rfind('/')));
+    writeBytes(name, text);
+  };
+  // Two nodes of two cores of two threads; the second threads come last, as on
+  // real machines.
+  write("node/node0/cpulist", "0-1,4-5\n");
+  write("node/node1/cpulist", "2-3,6-7\n");
+  write("node/possible", "0-1\n");
+  for (int core = 0; core < 4; ++core)
+    for (int id : {core, core + 4})
+      write(format("cpu/cpu%d/topology/thread_siblings_list", id),
+            format("%d,%d\n", core, core + 4));
+  std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7}, some{1, 4, 5, 6};
+  EXPECT_EQ(placesOf(orderProcessors(all, folder.path)),
+            "0:0 2:1 1:0 3:1 4:0 6:1 5:0 7:1 ");
+  // A core's second thread is its first when only that may be used.
+  EXPECT_EQ(placesOf(orderProcessors(some, folder.path)), "1:0 6:1 4:0 5:0 ");
+  EXPECT_EQ(placesOf(orderProcessors(some, folder / "nothing")),
+            "1:0 4:0 5:0 6:0 ");
+  EXPECT_FALSE(usableProcessors().empty());
+}
+
+TEST(Processors, LeaveSomeToOthers) {
+  EXPECT_EQ(defaultHostThreads(1, 4), 1u);
+  EXPECT_EQ(defaultHostThreads(2, 1), 2u);
+  EXPECT_EQ(defaultHostThreads(4, 1), 3u);
+  EXPECT_EQ(defaultHostThreads(16, 1), 14u);
+  EXPECT_EQ(defaultHostThreads(32, 2), 29u);
+  EXPECT_EQ(defaultHostThreads(16, 8), 12u);
+}
+
 TEST(Permute, IsAPermutation) {
   for (uint64_t count : {1u, 2u, 3u, 17u, 64u, 1000u}) {
     std::set<uint64_t> seen;
@@ -207,10 +293,19 @@ TEST(LearningRate, FollowsItsShape) {
 
 TEST(LearningRate, RefusesWhatItDoesNotKnow) {
   LearningRate rate;
-  for (const char *text : {"", "cosin", "cosine,warmup=x", "cosine,min=-1",
-                           "linear,max=3", "linear,warmup"}) {
+  const std::pair<const char *, const char *> slips[] = {
+      {"", "'' is none of constant, linear, cosine"},
+      {"cosin", "'cosin' is none of constant, linear, cosine"},
+      {"cosine,warmup=x", "'warmup=x' is not a number of steps"},
+      {"linear,warmup", "'warmup' is not a number of steps"},
+      {"cosine,min=-1", "'min=-1' is not a rate"},
+      {"cosine,min=nan", "'min=nan' is not a rate"},
+      {"linear,max=3", "'max=3' is neither warmup= nor min="}};
+  for (auto [text, message] : slips) {
     Status status = rate.parse(text);
     EXPECT_EQ(status.code(), Code::Flags) << text;
-    EXPECT_NE(status.message().find("--lr-schedule="), std::string::npos);
+    EXPECT_EQ(status.message(),
+              std::string("--lr-schedule=") + text + ": " + message +
+                  "; write, for example, cosine,warmup=100,min=1e-5");
   }
 }

@@ -26,6 +26,7 @@ protected:
   TemporaryFolder folder;
   std::unique_ptr<Program> program;
   std::unique_ptr<Session> session;
+  uint32_t threads = 1;
 
   Status
   open(const std::string &weights = "", const std::string &prefix = "",
@@ -43,7 +44,7 @@ protected:
     SessionOptions options;
     options.weights = weights;
     options.weightsPrefix = prefix;
-    options.hostThreads = 1;
+    options.hostThreads = threads;
     return Session::open(*program, options, session);
   }
   std::vector<float> read(const std::string &name, uint64_t count) {
@@ -181,6 +182,8 @@ TEST_F(ParametersTest, AreDrawnByRole) {
   EXPECT_NEAR(sum / kToyWeight, 0, 0.02 * 4 / std::sqrt((double)kToyWeight));
   EXPECT_NEAR(std::sqrt(squares / kToyWeight), 0.02, 0.0003);
   EXPECT_NE(w0, w1);
+  // Threads change nothing.
+  threads = 3;
   ASSERT_TRUE(open("random:5").ok());
   EXPECT_EQ(read("val_1", kToyWeight), w0);
   ASSERT_TRUE(open("random:6").ok());
@@ -189,7 +192,9 @@ TEST_F(ParametersTest, AreDrawnByRole) {
                 table.parameters[2]->role = "scale";
               }).ok());
   EXPECT_EQ(read("layer0.bias", n), std::vector<float>(n, 1));
-  EXPECT_EQ(open("random:x").code(), Code::Flags);
+  Status status = open("random:x");
+  EXPECT_EQ(status.code(), Code::Flags);
+  EXPECT_EQ(status.message(), "--weights=random:x: the seed is not a number");
 }
 
 TEST_F(ParametersTest, AreSavedUnderEitherName) {

@@ -123,6 +123,8 @@ void Emitter::emitScatterAdd(nn::ScatterAddOp op) {
 void Emitter::emitStep(const Step &step) {
   if (!step.op)
     return emitFused(step);
+  if (isLibraryAttention(step.op))
+    return emitLibraryAttention(*this, step.op);
   llvm::TypeSwitch<Operation *>(step.op)
       .Case<nn::MatmulOp>([&](nn::MatmulOp op) { emitMatmul(op); })
       .Case<nn::GatherOp>([&](nn::GatherOp op) { emitGather(op); })
@@ -132,6 +134,10 @@ void Emitter::emitStep(const Step &step) {
           [&](nn::AttentionOp op) { emitAttention(*this, op); })
       .Case<nn::AttentionGradOp>(
           [&](nn::AttentionGradOp op) { emitAttentionGrad(*this, op); })
+      .Case<nn::LinearCrossEntropyOp>(
+          [&](nn::LinearCrossEntropyOp op) { emitLossHead(*this, op); })
+      .Case<nn::LinearCrossEntropyGradOp>(
+          [&](nn::LinearCrossEntropyGradOp op) { emitLossHeadGrad(*this, op); })
       .Case<nn::ConstantOp>([&](nn::ConstantOp op) {
         kern::ConstantOp::create(builder, op.getLoc(), op.getValue(),
                                  getMemory(op.getResult()));

@@ -51,7 +51,9 @@ struct HeadView {
     return offset + batch * batchStride + head * headStride + row * rowStride;
   }
 };
-HeadView getHeadView(mlir::Value value);
+/// `forLibrary`: columns are neighbours, and no stride is 0 where there is more
+/// than one; rows begin at multiples of 8 elements.
+HeadView getHeadView(mlir::Value value, bool forLibrary = false);
 
 /// The values, stripped of reshapes, whose memory `op` (not fusible) reads.
 llvm::SmallVector<mlir::Value> getOperandsInMemory(mlir::Operation *op);
@@ -115,11 +117,16 @@ private:
   std::vector<Step> steps;
 };
 
+struct EmitOptions {
+  int64_t scoreBytes = 0;     ///< Of attention scores at once, about.
+  int64_t attentionBytes = 0; ///< Of a library's gradient of attention, about.
+};
+
 /// Writes the launch list of a planned function.
 class Emitter {
 public:
-  Emitter(mlir::func::FuncOp source, Plan &plan, int64_t scoreBytes)
-      : source(source), plan(plan), scoreBytes(scoreBytes),
+  Emitter(mlir::func::FuncOp source, Plan &plan, const EmitOptions &options)
+      : source(source), plan(plan), options(options),
         builder(source.getContext()) {}
   /// Beside the source.
   kern::FuncOp emit();
@@ -136,17 +143,30 @@ private:
 
   mlir::func::FuncOp source;
   Plan &plan;
-  int64_t scoreBytes;
+  EmitOptions options;
   mlir::OpBuilder builder;
   kern::FuncOp target;
   llvm::DenseMap<mlir::Value, mlir::Value> memory;
   friend class AttentionEmitter;
+  friend class LossHeadEmitter;
+  friend void emitLossHead(Emitter &, nn::LinearCrossEntropyOp);
+  friend void emitLossHeadGrad(Emitter &, nn::LinearCrossEntropyGradOp);
+  friend class LibraryAttentionEmitter;
 };
+
+/// Marks the attention that a GPU's library can do.
+void markLibraryAttention(mlir::func::FuncOp function);
+bool isLibraryAttention(mlir::Operation *op);
+void emitLibraryAttention(Emitter &emitter, mlir::Operation *op);
 
 /// Attention, by blocks of query rows whose scores take at most about
 /// `scoreBytes`.
 void emitAttention(Emitter &emitter, nn::AttentionOp op);
 void emitAttentionGrad(Emitter &emitter, nn::AttentionGradOp op);
+
+/// A linear layer under a cross entropy, by chunks of rows.
+void emitLossHead(Emitter &emitter, nn::LinearCrossEntropyOp op);
+void emitLossHeadGrad(Emitter &emitter, nn::LinearCrossEntropyGradOp op);
 
 /// Where the matrices of one product of a batch begin.
 struct GemmOffsets {
@@ -159,6 +179,7 @@ struct GemmShape {
   int64_t lda = 0, ldb = 0, ldc = 0;
   float alpha = 1;
   bool accumulate = false;
+  mlir::Value bias; ///< Memory of one product's n columns, or null.
 };
 /// Sets the leading dimension and transposition of an operand that is stored
 /// with these strides; `rows` and `columns` before transposition.

@@ -8,6 +8,7 @@
 
 #include "rondo/Dialect/Kern/Kern.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -46,8 +47,13 @@ static double getAccessBytes(FusedOp op, Value memref, AccessAttr access) {
 static OpCost getFusedCost(FusedOp op, const KernTarget &target) {
   OpCost cost;
   cost.flops = getScalarCost(op) * op.getPoints();
+  // One memref may be read in several ways: rotary embedding reads its halves
+  // in both orders.
+  llvm::MapVector<Value, double> read;
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
-    cost.bytes += getAccessBytes(op, input, op.getInputAccessAt(index));
+    read[input] += getAccessBytes(op, input, op.getInputAccessAt(index));
+  for (auto [input, bytes] : read)
+    cost.bytes += std::min(bytes, double(getBytes(input)));
   for (auto [index, output] : llvm::enumerate(op.getOutputs()))
     cost.bytes += getAccessBytes(op, output, op.getOutputAccessAt(index)) *
                   (op.getAccumulate()[index] ? 2 : 1);
@@ -67,11 +73,50 @@ static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
   cost.bytes =
       batch * (m * k * bytes(op.getA()) + k * n * bytes(op.getB()) +
                m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
+  if (op.getBias())
+    cost.bytes += n * bytes(op.getBias());
   bool isF32 = cast<MemRefType>(op.getA().getType()).getElementType().isF32() ||
                cast<MemRefType>(op.getB().getType()).getElementType().isF32();
   double rate = isF32 && target.f32FlopsPerNs > 0 ? target.f32FlopsPerNs
                                                   : target.flopsPerNs;
   cost.timeNs = std::max(cost.flops / rate, cost.bytes / target.bytesPerNs);
+  return cost;
+}
+
+/// Pairs of a row and a key that it sees, of one head.
+static double countPairs(const runtime::AttentionSizes &sizes, bool causal,
+                         std::optional<int64_t> window) {
+  double rows = sizes.rows, keys = sizes.keys;
+  if (!causal)
+    return rows * keys;
+  // Row i sees the last of i + 1 + keys - rows keys.
+  double pairs = rows * (keys - rows) + rows * (rows + 1) / 2;
+  if (!window)
+    return pairs;
+  double full = std::clamp<double>(keys - *window, 0, rows);
+  double rest = rows - full;
+  return full * *window +
+         (rest > 0 ? rest * (keys - rows) + rest * (rest + 1) / 2 : 0);
+}
+
+/// Products of extent `depth` and of `value_depth` for each visible pair, at
+/// half the rate of plain ones.
+template <typename OpTy>
+static OpCost getAttentionCost(OpTy op, double products, double valueProducts,
+                               const KernTarget &target) {
+  runtime::AttentionSizes sizes = getSizes(op);
+  OpCost cost;
+  cost.flops = 2 * countPairs(sizes, op.getCausal(), op.getWindow()) *
+               sizes.batch * sizes.heads *
+               (products * sizes.depth + valueProducts * sizes.valueDepth);
+  double perRow = sizes.depth + sizes.valueDepth;
+  // Each matrix once.
+  double matrices =
+      sizes.batch * perRow *
+      (sizes.heads * (double)sizes.rows + sizes.keyHeads * (double)sizes.keys);
+  cost.bytes = 2 * matrices * (products > 1 ? 2 : 1);
+  cost.timeNs = std::max(2 * cost.flops / target.flopsPerNs,
+                         cost.bytes / target.bytesPerNs);
   return cost;
 }
 
@@ -81,6 +126,11 @@ OpCost kern::getCost(Operation *op, const KernTarget &target) {
     cost = getFusedCost(fused, target);
   } else if (auto gemm = dyn_cast<GemmOp>(op)) {
     cost = getGemmCost(gemm, target);
+  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+    cost = getAttentionCost(attention, 1, 1, target);
+  } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Scores, dQ, dK; dP, dV.
+    cost = getAttentionCost(grad, 3, 2, target);
   } else if (isa<ScratchOp, ReturnOp, FuncOp>(op)) {
     return cost;
   } else {

@@ -24,9 +24,11 @@ Status CudaExecutable::create(const Program &program, const CudaPool &pool,
           result->load(kOwnKernels, "Rondo's own kernels", result->own);
       !status.ok())
     return status;
-  for (auto [function, name] : {std::pair(&result->widen, "rondo_widen"),
-                                std::pair(&result->rounding, "rondo_round"),
-                                std::pair(&result->wait, "rondo_delay")})
+  for (auto [function, name] :
+       {std::pair(&result->widen, "rondo_widen"),
+        std::pair(&result->wait, "rondo_delay"),
+        std::pair(&result->addPart, "rondo_add_part"),
+        std::pair(&result->roundRows, "rondo_round_rows")})
     if (Status status = pool.driver().status(
             pool.driver().moduleGetFunction(function, result->own, name), name);
         !status.ok())
@@ -187,11 +189,11 @@ Status CudaExecutable::resolve(const program::Program &table) {
             " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
       call.firstAddress = (uint32_t)places.size();
       call.addressCount = sizeOf(source.addresses());
-      uint64_t alignment[3] = {256, 256, 256};
+      uint64_t alignment[4] = {256, 256, 256, 256};
       for (uint32_t i = 0; i < call.addressCount; ++i) {
         const program::Address &address = *source.addresses()->Get(i);
         places.push_back({address.argument(), address.offset()});
-        if (i < 3 && address.argument() < alignments[e].size()) {
+        if (i < 4 && address.argument() < alignments[e].size()) {
           uint64_t offset = address.offset();
           alignment[i] = std::min(alignments[e][address.argument()],
                                   offset ? offset & -offset : 256);
@@ -204,9 +206,15 @@ Status CudaExecutable::resolve(const program::Program &table) {
         status = resolveKernel(source, call);
       if (call.kind == CallKind::Gemm)
         status = gemms.add(gemmShape(*source.gemm()), alignment, call.gemm);
+      if (call.kind == CallKind::Attention ||
+          call.kind == CallKind::AttentionGrad)
+        status =
+            attentions.add(attentionShape(*source.attention(),
+                                          call.kind == CallKind::AttentionGrad),
+                           call.attention);
       if (!status.ok()) {
         std::string message = status.message();
-        if (call.kind == CallKind::Gemm)
+        if (call.kind != CallKind::Kernel)
           message = call.name + ": " + message;
         if (std::find(problems.begin(), problems.end(), message) ==
             problems.end())
@@ -218,8 +226,10 @@ Status CudaExecutable::resolve(const program::Program &table) {
   }
   values.resize(mostPlaces + 1);
   parameters.resize(mostPlaces + 1);
-  if (problems.empty())
-    return gemms.finish();
+  if (problems.empty()) {
+    Status status = gemms.finish();
+    return status.ok() ? attentions.finish() : status;
+  }
   std::string all;
   for (size_t i = 0; i < std::min<size_t>(problems.size(), 20); ++i)
     all += (i ? "\n  " : "") + problems[i];
@@ -235,51 +245,69 @@ uint32_t CudaExecutable::mostCalls() const {
   return most;
 }
 
-Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments,
+Status CudaExecutable::launch(uint32_t entry, std::byte *const *arguments,
                               Address status, Stream stream) {
-  const Entry &entry = entries[index];
-  for (uint32_t c = 0; c < entry.callCount; ++c) {
-    const Call &call = calls_[entry.firstCall + c];
-    auto address = [&](uint32_t i) {
-      const Place &place = places[call.firstAddress + i];
-      return reinterpret_cast<Address>(arguments[place.argument]) +
-             place.offset;
-    };
-    Result result = Success;
-    switch (call.kind) {
-    case CallKind::Kernel:
-      if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
-        break;
-      // The driver reads as many parameters as the kernel declares: the last is
-      // there for those that want it.
-      for (uint32_t i = 0; i <= call.addressCount; ++i) {
-        values[i] = i < call.addressCount ? address(i) : status + 4 * c;
-        parameters[i] = &values[i];
-      }
-      result = driver.launchKernel(call.function, call.grid[0], call.grid[1],
-                                   call.grid[2], call.block[0], call.block[1],
-                                   call.block[2], call.sharedBytes, stream,
-                                   parameters.data(), nullptr);
-      break;
-    case CallKind::Gemm:
-      if (Status product = gemms.run(call.gemm, address(0), address(1),
-                                     address(2), stream, widen);
-          !product.ok())
-        return Status(product.code(), call.name + ": " + product.message());
-      break;
-    case CallKind::Zero:
-      if (call.bytes != 0)
-        result = driver.memsetAsync(address(0), 0, call.bytes, stream);
-      break;
-    case CallKind::Copy:
-      if (call.bytes != 0 && address(0) != address(1))
-        result = driver.memcpyAsync(address(1), address(0), call.bytes, stream);
-      break;
-    }
-    if (result != Success)
-      return deviceError(call.name + ": " + driver.text(result));
-  }
+  for (uint32_t c = 0; c < entries[entry].callCount; ++c)
+    if (Status result = launchCall(entry, c, arguments, status, stream);
+        !result.ok())
+      return result;
   return Status::success();
+}
+
+Status CudaExecutable::launchCall(uint32_t entry, uint32_t number,
+                                  std::byte *const *arguments, Address status,
+                                  Stream stream) {
+  const Call &call = calls_[entries[entry].firstCall + number];
+  auto address = [&](uint32_t i) {
+    const Place &place = places[call.firstAddress + i];
+    return reinterpret_cast<Address>(arguments[place.argument]) + place.offset;
+  };
+  Result result = Success;
+  switch (call.kind) {
+  case CallKind::Kernel:
+    if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
+      break;
+    // The driver reads as many parameters as the kernel declares: the last is
+    // there for those that want it.
+    for (uint32_t i = 0; i <= call.addressCount; ++i) {
+      values[i] = i < call.addressCount ? address(i) : status + 4 * number;
+      parameters[i] = &values[i];
+    }
+    result = driver.launchKernel(call.function, call.grid[0], call.grid[1],
+                                 call.grid[2], call.block[0], call.block[1],
+                                 call.block[2], call.sharedBytes, stream,
+                                 parameters.data(), nullptr);
+    break;
+  case CallKind::Gemm:
+    if (Status product =
+            gemms.run(call.gemm, address(0), address(1), address(2),
+                      call.addressCount > 3 ? address(3) : 0, stream, widen);
+        !product.ok())
+      return Status(product.code(), call.name + ": " + product.message());
+    break;
+  case CallKind::Attention:
+  case CallKind::AttentionGrad: {
+    Address operands[10];
+    for (uint32_t i = 0; i < call.addressCount; ++i)
+      operands[i] = address(i);
+    if (Status attention = attentions.run(call.attention, operands, stream,
+                                          addPart, roundRows);
+        !attention.ok())
+      return Status(attention.code(), call.name + ": " + attention.message());
+    break;
+  }
+  case CallKind::Zero:
+    if (call.bytes != 0)
+      result = driver.memsetAsync(address(0), 0, call.bytes, stream);
+    break;
+  case CallKind::Copy:
+    if (call.bytes != 0 && address(0) != address(1))
+      result = driver.memcpyAsync(address(1), address(0), call.bytes, stream);
+    break;
+  }
+  return result == Success
+             ? Status::success()
+             : deviceError(call.name + ": " + driver.text(result));
 }
 
 Status CudaExecutable::delay(uint64_t nanoseconds, Stream stream) const {

@@ -14,6 +14,7 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDAEXECUTABLE_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDAEXECUTABLE_H
 
+#include "CudaAttention.h"
 #include "CudaGemm.h"
 #include "rondo/Runtime/Program.h"
 
@@ -35,6 +36,9 @@ public:
   /// `status` + 4 c to 1 when an index is out of range.
   Status launch(uint32_t entry, std::byte *const *arguments, Address status,
                 Stream stream);
+  /// One of them (for measurements).
+  Status launchCall(uint32_t entry, uint32_t call, std::byte *const *arguments,
+                    Address status, Stream stream);
   /// Keeps a stream busy.
   Status delay(uint64_t nanoseconds, Stream stream) const;
   /// f32 becomes bf16, in place: element i moves from byte 4 i to byte 2 i.
@@ -42,7 +46,9 @@ public:
 
   uint32_t calls(uint32_t entry) const { return entries[entry].callCount; }
   uint32_t mostCalls() const;
-  uint64_t workspaceBytes() const { return gemms.workspaceBytes(); }
+  uint64_t workspaceBytes() const {
+    return gemms.workspaceBytes() + attentions.workspaceBytes();
+  }
 
 private:
   struct Call {
@@ -51,6 +57,7 @@ private:
     Function function = nullptr;
     uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, sharedBytes = 0;
     uint32_t gemm = 0;
+    uint32_t attention = 0;
     uint64_t bytes = 0;
     std::string name; ///< "node 'x' (kernel 'f')", for errors.
   };
@@ -63,7 +70,8 @@ private:
   };
 
   CudaExecutable(const CudaPool &pool, const CudaPool::Member &gpu)
-      : driver(pool.driver()), gpu(gpu), gemms(driver) {}
+      : driver(pool.driver()), gpu(gpu), gemms(driver),
+        attentions(driver, gpu) {}
   Status load(const void *ptx, const std::string &what, Module &module) const;
   Status loadProgram(const Program &program);
   Status resolve(const program::Program &table);
@@ -72,8 +80,10 @@ private:
   const Driver &driver;
   const CudaPool::Member &gpu;
   CudaGemms gemms;
+  CudaAttentions attentions;
   Module code = nullptr, own = nullptr;
-  Function widen = nullptr, wait = nullptr, rounding = nullptr;
+  Function widen = nullptr, wait = nullptr, rounding = nullptr,
+           addPart = nullptr, roundRows = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;
