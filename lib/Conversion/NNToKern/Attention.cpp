@@ -10,6 +10,8 @@
 // over the keys that some row of the block sees, one fused kernel over the
 // scores, products again. Scores are f32 and in scratch that all blocks share;
 // no block holds more than the given bytes, but at least 128 rows of one head.
+// What the kernel makes of them is rounded to the type of the operands, so that
+// products have operands of one type.
 //
 // Which keys a row sees is decided in the kernel by comparing indices, so that
 // blocks share kernels: the block's number is the first axis of the kernel's
@@ -86,6 +88,19 @@ private:
   Value createScores() {
     return emitter.createScratch({groupHeads * blockRows * widest},
                                  b.getF32Type());
+  }
+  /// Where what a kernel makes of `scores` goes: over them if that is f32.
+  Value createRounded(Value scores) {
+    Type element = getElement(q.base);
+    return element.isF32() ? scores
+                           : emitter.createScratch(
+                                 {groupHeads * blockRows * widest}, element);
+  }
+  Value round(Value value) {
+    Type element = getElement(q.base);
+    return element.isF32()
+               ? value
+               : Value(arith::TruncFOp::create(b, loc, element, value));
   }
   int64_t getKeyHead(int64_t head) const { return head / (heads / keyHeads); }
 
@@ -330,7 +345,7 @@ void AttentionEmitter::emitKernel(const ScoreBlock &block, FusedKind kind,
 //===----------------------------------------------------------------------===//
 
 void AttentionEmitter::emitForward(nn::AttentionOp op) {
-  Value scores = createScores();
+  Value scores = createScores(), weights = createRounded(scores);
   Value statistics = emitter.getMemory(op.getStatistics()),
         result = emitter.getMemory(op.getResult());
   Value mask = op.getMask();
@@ -341,7 +356,8 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
     if (mask)
       inputs.push_back(accessMask(block, mask));
     emitKernel(
-        block, FusedKind::Row, inputs, {access, accessRows(block, statistics)},
+        block, FusedKind::Row, inputs,
+        {accessScores(block, weights), accessRows(block, statistics)},
         [&](ValueRange arguments, Value visible) -> SmallVector<Value> {
           Value score = arguments[0];
           Value lowest = number(-std::numeric_limits<double>::infinity());
@@ -369,7 +385,7 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
           Value weight = arith::DivFOp::create(b, loc, power, divisor);
           Value logarithm = math::LogOp::create(b, loc, sum);
           Value statistic = arith::AddFOp::create(b, loc, logarithm, shift);
-          return {weight, statistic};
+          return {round(weight), statistic};
         });
 
     GemmShape shape;
@@ -380,7 +396,7 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
     shape.ldc = valueDepth;
     setOperand(block.keys, valueDepth, v.rowStride, v.columnStride,
                shape.transposeB, shape.ldb);
-    multiply(block, shape, scores, emitter.getMemory(v.base), result,
+    multiply(block, shape, weights, emitter.getMemory(v.base), result,
              [&](int64_t head, int64_t local) {
                return GemmOffsets{
                    local * block.rows * block.width,
@@ -452,6 +468,7 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
   Value statistics = emitter.getMemory(stripReshapes(op.getStatistics()));
   Value sums = emitRowProducts(cotangent, op.getResultValue());
   Value scores = createScores(), changes = createScores();
+  Value weights = createRounded(scores), rounded = createRounded(changes);
   // Sums over blocks are f32 and rounded once.
   auto createSum = [&](Value result) {
     if (result.use_empty())
@@ -474,7 +491,7 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
         block, FusedKind::Elementwise,
         {scoreAccess, changeAccess, accessRows(block, statistics),
          accessRows(block, sums)},
-        {scoreAccess, changeAccess},
+        {accessScores(block, weights), accessScores(block, rounded)},
         [&](ValueRange arguments, Value visible) -> SmallVector<Value> {
           Value centred =
               arith::SubFOp::create(b, loc, arguments[0], arguments[2]);
@@ -484,12 +501,12 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
           Value product = arith::MulFOp::create(b, loc, weight, difference);
           Value change = arith::MulFOp::create(b, loc, product, number(scale));
           if (!visible)
-            return {weight, change};
+            return {round(weight), round(change)};
           // What was never computed may hold anything.
           Value zero = number(0);
           weight = arith::SelectOp::create(b, loc, visible, weight, zero);
           change = arith::SelectOp::create(b, loc, visible, change, zero);
-          return {weight, change};
+          return {round(weight), round(change)};
         });
 
     if (!op.getDQuery().use_empty()) {
@@ -501,7 +518,7 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
       shape.ldc = depth;
       setOperand(block.keys, depth, k.rowStride, k.columnStride,
                  shape.transposeB, shape.ldb);
-      multiply(block, shape, changes, emitter.getMemory(k.base),
+      multiply(block, shape, rounded, emitter.getMemory(k.base),
                emitter.getMemory(op.getDQuery()),
                [&](int64_t head, int64_t local) {
                  return GemmOffsets{
@@ -534,8 +551,8 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
                          columns};
                });
     };
-    addTransposed(scores, cotangent, valueDepth, valueSum);
-    addTransposed(changes, q, depth, keySum);
+    addTransposed(weights, cotangent, valueDepth, valueSum);
+    addTransposed(rounded, q, depth, keySum);
   });
 
   for (auto [sum, result] : {std::pair<Value, Value>(keySum, op.getDKey()),
