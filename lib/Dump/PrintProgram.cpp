@@ -167,7 +167,8 @@ static void printCall(const Call &call, std::ostream &out) {
         << (gemm->batch() > 1 ? " batch " + std::to_string(gemm->batch()) : "")
         << (gemm->transpose_a() ? " A^T" : "")
         << (gemm->transpose_b() ? " B^T" : "")
-        << (gemm->accumulate() ? " accumulate" : "");
+        << (gemm->accumulate() ? " accumulate" : "")
+        << (gemm->bias() ? " bias" : "");
   if (const Attention *attention = call.attention())
     printAttention(*attention, call.kind() == CallKind::AttentionGrad, out);
   if (call.addresses())

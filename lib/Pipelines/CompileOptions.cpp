@@ -94,6 +94,11 @@ struct Flags {
                "products and generated kernels (auto: library on GPUs)"),
       cl::value_desc("auto|library|decomposed"), cl::init("auto"),
       cl::cat(category)};
+  cl::opt<int64_t> headChunk{
+      "head-chunk",
+      cl::desc(
+          "Tokens whose logits exist at once, if they only serve the loss"),
+      cl::value_desc("N"), cl::init(1024), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -137,16 +142,17 @@ struct Flags {
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
     const cl::Option *all[] = {
-        std::addressof(loss),       std::addressof(dimensions),
-        std::addressof(trainable),  std::addressof(freeze),
-        std::addressof(precision),  std::addressof(microBatches),
-        std::addressof(rounds),     std::addressof(staleness),
-        std::addressof(optimizer),  std::addressof(groups),
-        std::addressof(clip),       std::addressof(reduction),
-        std::addressof(recompute),  std::addressof(attention),
-        std::addressof(devices),    std::addressof(deviceMemory),
-        std::addressof(hostMemory), std::addressof(target),
-        std::addressof(hostCpu),    std::addressof(rotate)};
+        std::addressof(loss),         std::addressof(dimensions),
+        std::addressof(trainable),    std::addressof(freeze),
+        std::addressof(precision),    std::addressof(microBatches),
+        std::addressof(rounds),       std::addressof(staleness),
+        std::addressof(optimizer),    std::addressof(groups),
+        std::addressof(clip),         std::addressof(reduction),
+        std::addressof(recompute),    std::addressof(attention),
+        std::addressof(headChunk),    std::addressof(devices),
+        std::addressof(deviceMemory), std::addressof(hostMemory),
+        std::addressof(target),       std::addressof(hostCpu),
+        std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -225,6 +231,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
       config.precision != "bf16" && config.precision != "fp16")
     return fail("--precision=" + flags.precision +
                 " is not known; known: fp32, bf16, fp16");
+  if (auto error = takePositive("head-chunk", flags.headChunk, 1 << 24,
+                                config.headChunk))
+    return error;
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
 

@@ -20,7 +20,7 @@ using namespace rondo;
 static void nothing(OpPassManager &, const Config &) {}
 
 static void raise(OpPassManager &manager, const Config &config) {
-  nn::buildRaisePipeline(manager, config.precision);
+  nn::buildRaisePipeline(manager, config.precision, config.headChunk);
 }
 
 static void layers(OpPassManager &manager, const Config &) {

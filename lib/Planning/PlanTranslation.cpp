@@ -28,7 +28,8 @@ pipe::PlanOp planning::writePlan(OpBuilder &builder, Location loc,
       i64(model.rounds), i64(model.microBatches), i64(model.staleness),
       i64(plan.rotation), builder.getDenseI64ArrayAttr(toIntegers(plan.keep)),
       builder.getDenseI64ArrayAttr(toIntegers(plan.save)),
-      builder.getStringAttr(plan.reason));
+      builder.getStringAttr(plan.reason), i64(plan.buffers.parameters),
+      i64(plan.buffers.gradients));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   for (const scheduling::Stage &stage : plan.stages)
@@ -38,7 +39,7 @@ pipe::PlanOp planning::writePlan(OpBuilder &builder, Location loc,
                                  (pipe::StageKind)stage.kind),
         i64(stage.begin), i64(stage.end), builder.getF64FloatAttr(stage.time),
         builder.getF64FloatAttr(stage.flops), i64(stage.parameterBytes),
-        i64(stage.gradientBytes), i64(stage.deviceBytes));
+        i64(stage.gradientBytes), i64(stage.deviceBytes), i64(stage.rebuilt));
   for (const scheduling::Slot &slot : plan.slots)
     pipe::SlotOp::create(
         builder, loc, i64(slot.stage), i64(slot.round), i64(slot.device),
@@ -50,6 +51,8 @@ scheduling::Plan planning::readPlan(pipe::PlanOp op) {
   scheduling::Plan plan;
   plan.rotation = op.getRotation();
   plan.reason = op.getReason().str();
+  plan.buffers = {(uint32_t)op.getParameterSlots(),
+                  (uint32_t)op.getGradientSlots()};
   for (int64_t set : op.getKeep())
     plan.keep.push_back((scheduling::SaveSet)set);
   for (int64_t set : op.getSave())
@@ -64,6 +67,7 @@ scheduling::Plan planning::readPlan(pipe::PlanOp op) {
       stage.parameterBytes = stageOp.getParameterBytes(),
       stage.gradientBytes = stageOp.getGradientBytes();
       stage.deviceBytes = stageOp.getDeviceBytes();
+      stage.rebuilt = stageOp.getRebuilt();
       plan.stages.push_back(stage);
     } else if (auto slotOp = dyn_cast<pipe::SlotOp>(inner)) {
       scheduling::Slot slot;

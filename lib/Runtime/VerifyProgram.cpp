@@ -441,9 +441,16 @@ void Verifier::checkCall(const program::Call &call, const std::string &what,
          (long long)gemm->ldb(), (long long)gemm->ldc());
     return;
   }
-  if (failed() || !expect(3))
+  if (gemm->bias() &&
+      (gemm->accumulate() || gemm->batch() != 1 || gemm->k() == 0))
+    fail("%s: a bias of a product that adds, of %lld in a batch, or of %lld "
+         "terms",
+         what.c_str(), (long long)gemm->batch(), (long long)gemm->k());
+  if (failed() || !expect(gemm->bias() ? 4 : 3))
     return;
   touch(0, a * elementBytes(gemm->type_a()));
   touch(1, b * elementBytes(gemm->type_b()));
   touch(2, c * elementBytes(gemm->type_c()));
+  if (gemm->bias())
+    touch(3, (uint64_t)gemm->n() * elementBytes(gemm->type_c()));
 }

@@ -9,7 +9,9 @@
 // Slots in launch order, each on the device that is next in turn: a micro-batch
 // of a slot starts when its device is free, the slot's parameters are there and
 // the slot before has sent the micro-batch on. Parameters of a slot travel
-// while the slot before on its device runs, but not before they are updated.
+// while the slot before on its device runs, but not before they are updated;
+// with buffers for one slot, not before the launches there are done. A slot
+// after one of its stage has them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,7 +71,8 @@ private:
 } // namespace
 
 double detail::predictPace(const std::vector<StagePace> &stages,
-                           const Model &model, uint32_t devices, bool rotate) {
+                           const SlotBuffers &buffers, const Model &model,
+                           uint32_t devices, bool rotate) {
   if (stages.empty() || devices == 0)
     return 0;
   size_t slots = stages.size() * model.rounds;
@@ -79,7 +82,8 @@ double detail::predictPace(const std::vector<StagePace> &stages,
       rotate ? devices / std::gcd(devices, (uint32_t)(slots % devices)) : 1;
   uint32_t warmUp = 4, measured = (8 + turn - 1) / turn * turn;
   std::vector<double> free(devices, 0), freeBefore(devices, 0),
-      wire(devices, 0);
+      wire(devices, 0), drained(devices, 0);
+  std::vector<const StagePace *> before(devices, nullptr);
   std::vector<double> arrival(model.microBatches, 0);
   Updates updates(model);
   double last = 0, atStart = 0, lossEnd = 0;
@@ -89,6 +93,7 @@ double detail::predictPace(const std::vector<StagePace> &stages,
       atStart = last;
     if (!rotate)
       next = 0;
+    std::fill(before.begin(), before.end(), nullptr);
     // One host lane stages inputs and joins the loss, in issue order.
     double staged = lossEnd;
     for (size_t i = 0; i < slots; ++i) {
@@ -97,32 +102,45 @@ double detail::predictPace(const std::vector<StagePace> &stages,
       next = next + 1 == devices ? 0 : next + 1;
       if (i % stages.size() == 0)
         std::fill(arrival.begin(), arrival.end(), staged);
-      // Double buffering: room for parameters when the slot before the one that
-      // runs now is done.
-      // Layers come and go one by one: the first launch waits for the first
-      // layer's parameters, and the last layer's gradients are what is left.
       double layers = stage.end - stage.begin;
-      double start = std::max(
-          {wire[device], freeBefore[device], updates.readyFor(stage, t)});
-      wire[device] = start + stage.parameters;
-      freeBefore[device] = free[device];
-      double now = std::max(free[device], start + stage.parameters / layers);
       double step = std::max(stage.compute, std::max(stage.up, stage.down));
+      double now = free[device];
+      if (before[device] != &stage) {
+        // Room for parameters: with two buffers when the slot before the one
+        // that runs now is done, else when that is. A stage alone goes from its
+        // last layers back to its first, and room appears meanwhile.
+        double room = buffers.parameters > 1 ? freeBefore[device]
+                      : stages.size() > 1    ? now
+                                             : now - step / 2;
+        double start =
+            std::max({wire[device], room, updates.readyFor(stage, t)});
+        wire[device] = start + stage.parameters;
+        // Layers come and go one by one: the first launch waits for the first
+        // layer's parameters, and the last layer's gradients are what is left.
+        now = std::max(now, start + stage.parameters / layers);
+      }
+      before[device] = &stage;
+      freeBefore[device] = free[device];
       for (double &batch : arrival) {
         now = std::max(now, batch + stage.up) + step;
         if (&batch == &arrival.front())
           now = std::max(now, wire[device] + step / layers);
+        if (&batch == &arrival.front() && buffers.gradients == 1 &&
+            stage.kind != StageKind::Forward)
+          now = std::max(now, drained[device] + step / layers);
         batch = now + stage.down;
       }
       free[device] = now;
+      double home = std::max(now + stage.gradients / layers,
+                             now - step + stage.gradients);
+      if (stage.kind != StageKind::Forward)
+        drained[device] = home;
       last = std::max(last, now);
       if (stage.kind == StageKind::Fused)
         lossEnd = std::max(lossEnd, now);
       if (stage.kind != StageKind::Forward &&
           i / stages.size() + 1 == model.rounds)
-        updates.finish(stage, t,
-                       std::max(now + stage.gradients / layers,
-                                now - step + stage.gradients));
+        updates.finish(stage, t, home);
     }
     updates.endIteration(t);
   }

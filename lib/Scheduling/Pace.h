@@ -23,7 +23,8 @@ struct StagePace {
 };
 
 /// ns an iteration in steady state.
-double predictPace(const std::vector<StagePace> &stages, const Model &model,
+double predictPace(const std::vector<StagePace> &stages,
+                   const SlotBuffers &buffers, const Model &model,
                    uint32_t devices, bool rotate);
 
 } // namespace rondo::scheduling::detail

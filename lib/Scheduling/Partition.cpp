@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A short chain is cut in every possible way. A long one is cut greedily, as in
-// RoundPipe (arXiv 2604.27085, section 3), once for each bound on a stage's
-// time that some stage could have and, where memory binds, for several bounds
-// on a stage's bytes. Whatever proposes plans, one function judges them: a
-// coarse simulation of slots and micro-batches, among the plans that fit.
+// Whatever proposes cuts, one function judges them: a coarse simulation of
+// slots and micro-batches, among the plans that fit. Where memory binds, cuts
+// are proposed for several bounds on a stage's bytes, and each is tried with
+// fewer buffers and with a fused stage that rebuilds what it cannot hold.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Cuts.h"
 #include "Pace.h"
 #include "Packing.h"
 #include "Pools.h"
@@ -26,6 +26,9 @@
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
 
+/// Of so many, every cut is tried: 342 at most.
+static constexpr uint32_t kFewLayers = 6;
+
 namespace {
 
 /// A stage and what judging it needs.
@@ -33,16 +36,6 @@ struct StageFacts {
   Stage stage;
   StageShape shape;
   StagePace pace;
-};
-
-/// Where stages begin: `forward` from layer 0, `backward` in order of execution
-/// (each ends where the one before began).
-struct Cut {
-  uint32_t fused = 0;
-  std::vector<uint32_t> forward;
-  std::vector<uint32_t> backward;
-  auto operator<=>(const Cut &) const = default;
-  size_t stages() const { return forward.size() + 1 + backward.size(); }
 };
 
 struct Judgement {
@@ -65,11 +58,12 @@ public:
 
   Outcome run();
   const StagePace &paceOf(const Stage &stage) {
-    return facts(stage.kind, stage.begin, stage.end).pace;
+    return facts(stage.kind, stage.begin, stage.end, stage.rebuilt).pace;
   }
 
 private:
-  const StageFacts &facts(StageKind kind, uint32_t begin, uint32_t end);
+  const StageFacts &facts(StageKind kind, uint32_t begin, uint32_t end,
+                          uint32_t rebuilt = 0);
   std::vector<Stage> stagesOf(const Cut &cut);
   Judgement judge(const Cut &cut);
   uint64_t deviceBytes(const Cut &cut, std::vector<StageShape> &shapes);
@@ -78,15 +72,13 @@ private:
                                : std::numeric_limits<uint64_t>::max();
   }
 
-  void sumLayers();
-  std::vector<Cut> enumerate() const;
-  std::vector<double> timeBounds() const;
-  Cut pack(double time, uint64_t bytes) const;
-  std::vector<Cut> propose(uint64_t bytes) const;
-  /// The best of `cuts` that fits; false if none does.
+  /// Takes the best of `cuts` that fits, if it is better than what was found.
+  /// Gives up after `most` that do not fit as they are, and returns false.
   bool choose(const std::vector<Cut> &cuts, size_t most);
+  /// Takes the cut if it is the best that fits.
+  bool consider(const Cut &cut);
+  void saveMemory(Cut cut);
   bool search();
-  Cut finest() const;
   Cut allFused() const { return {}; }
   Outcome infeasible();
   void fill();
@@ -96,11 +88,9 @@ private:
   Plan &plan;
   uint32_t layers;
   uint32_t firstBackward;
-  std::map<std::tuple<StageKind, uint32_t, uint32_t>, StageFacts> known;
-  // Running sums over layers, for packing: of time and of bytes in each
-  // direction. `last` corrects the last layer of a backward stage.
-  std::vector<double> forwardTime, fusedTime, backwardTime, lastCorrection;
-  std::vector<uint64_t> forwardBytes, backwardBytes;
+  std::map<std::tuple<StageKind, uint32_t, uint32_t, uint32_t>, StageFacts>
+      known;
+  std::optional<CutProposer> proposer;
   bool found = false;
   Cut best;
   Judgement bestJudgement;
@@ -120,14 +110,15 @@ static std::vector<Lifetime> localLifetimes(const StageShape &shape) {
 }
 
 const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin,
-                                     uint32_t end) {
-  auto [it, fresh] = known.try_emplace({kind, begin, end});
+                                     uint32_t end, uint32_t rebuilt) {
+  auto [it, fresh] = known.try_emplace({kind, begin, end, rebuilt});
   StageFacts &result = it->second;
   if (!fresh)
     return result;
   result.stage.kind = kind;
   result.stage.begin = begin;
   result.stage.end = end;
+  result.stage.rebuilt = rebuilt;
   result.shape = buildStageShape(model, plan.keep, plan.save, result.stage);
   for (const LaunchShape &launch : result.shape.launches) {
     result.stage.time += launch.entry->time;
@@ -173,7 +164,8 @@ std::vector<Stage> Partitioner::stagesOf(const Cut &cut) {
     uint32_t end = i + 1 < cut.forward.size() ? cut.forward[i + 1] : cut.fused;
     stages.push_back(facts(StageKind::Forward, cut.forward[i], end).stage);
   }
-  stages.push_back(facts(StageKind::Fused, cut.fused, layers).stage);
+  stages.push_back(
+      facts(StageKind::Fused, cut.fused, layers, cut.rebuilt).stage);
   uint32_t end = cut.fused;
   for (uint32_t begin : cut.backward) {
     stages.push_back(facts(StageKind::Backward, begin, end).stage);
@@ -186,14 +178,14 @@ Judgement Partitioner::judge(const Cut &cut) {
   Judgement result;
   std::vector<StagePace> paces;
   for (const Stage &stage : stagesOf(cut)) {
-    paces.push_back(facts(stage.kind, stage.begin, stage.end).pace);
+    paces.push_back(paceOf(stage));
     result.spread += stage.time * stage.time;
   }
   // Each stage also costs what this model does not see (shared wires, host
   // memory): a hundred of them must win one per cent.
-  result.cost =
-      predictPace(paces, model, problem.machine.devices, problem.rotate) *
-      (1 + 1e-4 * (double)paces.size());
+  result.cost = predictPace(paces, cut.buffers, model, problem.machine.devices,
+                            problem.rotate) *
+                (1 + 1e-4 * (double)paces.size());
   return result;
 }
 
@@ -202,11 +194,13 @@ uint64_t Partitioner::deviceBytes(const Cut &cut,
   std::vector<Stage> stages = stagesOf(cut);
   shapes.clear();
   for (const Stage &stage : stages)
-    shapes.push_back(facts(stage.kind, stage.begin, stage.end).shape);
+    shapes.push_back(
+        facts(stage.kind, stage.begin, stage.end, stage.rebuilt).shape);
   if (!connectStages(model, stages, shapes))
     return std::numeric_limits<uint64_t>::max();
   SlotSequence slots;
   slots.devices = problem.machine.devices;
+  slots.buffers = cut.buffers;
   for (uint32_t round = 0; round < model.rounds; ++round)
     for (uint32_t s = 0; s < stages.size(); ++s) {
       slots.device.push_back((uint32_t)(slots.stage.size() % slots.devices));
@@ -229,154 +223,54 @@ uint64_t Partitioner::deviceBytes(const Cut &cut,
   return pools + region;
 }
 
-void Partitioner::sumLayers() {
-  auto sized = [&](auto &sums) { sums.assign(layers + 1, {}); };
-  sized(forwardTime), sized(fusedTime), sized(backwardTime),
-      sized(lastCorrection);
-  sized(forwardBytes), sized(backwardBytes);
-  for (uint32_t l = 0; l < layers; ++l) {
-    const Layer &layer = model.layers[l];
-    auto s = (size_t)plan.save[l], k = (size_t)plan.keep[l];
-    bool trains = l >= firstBackward;
-    const EntryCost &saving =
-        layer.forwardSave[s].present ? layer.forwardSave[s] : layer.forward;
-    const EntryCost &keeping = trains && layer.forwardSave[k].present
-                                   ? layer.forwardSave[k]
-                                   : layer.forward;
-    double rebuild = plan.keep[l] == SaveSet::Input ? saving.time : 0;
-    double last = plan.keep[l] == SaveSet::Input && layer.rebuild[s].present
-                      ? layer.rebuild[s].time
-                      : rebuild;
-    uint64_t parameters = 0, gradients = 0, saved = 0;
-    std::set<uint32_t> blocks;
-    for (const Parameter &parameter : layer.parameters)
-      if (blocks.insert(parameter.block).second) {
-        parameters += model.blocks[parameter.block].uploadBytes;
-        gradients += model.blocks[parameter.block].gradientBytes;
-      }
-    for (uint64_t bytes : layer.savedBytes[s])
-      saved += bytes;
-    for (uint64_t bytes : layer.boundaryBytes)
-      saved += bytes;
-    bool loss = l + 1 == layers;
-    forwardTime[l + 1] = forwardTime[l] + keeping.time;
-    fusedTime[l + 1] =
-        fusedTime[l] + (loss      ? layer.forwardBackward.time
-                        : !trains ? layer.forward.time
-                                  : saving.time + layer.backward[s].time);
-    backwardTime[l + 1] =
-        backwardTime[l] + (trains ? rebuild + layer.backward[s].time : 0);
-    lastCorrection[l + 1] = last - rebuild;
-    // Twice: the slot's and its neighbour's.
-    forwardBytes[l + 1] = forwardBytes[l] + 2 * parameters;
-    backwardBytes[l + 1] =
-        backwardBytes[l] + 2 * (parameters + gradients) + saved;
-  }
+bool Partitioner::consider(const Cut &cut) {
+  Judgement judgement = judge(cut);
+  if (found && !(judgement < bestJudgement))
+    return false;
+  std::vector<StageShape> shapes;
+  judgement.bytes = deviceBytes(cut, shapes);
+  smallest = std::min(smallest, judgement.bytes);
+  if (judgement.bytes > limit())
+    return false;
+  found = true;
+  best = cut;
+  bestJudgement = judgement;
+  return true;
 }
 
-std::vector<Cut> Partitioner::enumerate() const {
-  std::vector<Cut> cuts;
-  for (uint32_t fused = 0; fused < layers; ++fused) {
-    // Subsets of the layers where a stage may begin, besides the first.
-    uint32_t forwards = fused > 0 ? fused - 1 : 0;
-    uint32_t backwards = fused > firstBackward ? fused - firstBackward - 1 : 0;
-    for (uint32_t f = 0; f < 1u << forwards; ++f)
-      for (uint32_t b = 0; b < 1u << backwards; ++b) {
-        Cut cut;
-        cut.fused = fused;
-        if (fused > 0)
-          cut.forward.push_back(0);
-        for (uint32_t i = 0; i < forwards; ++i)
-          if (f >> i & 1)
-            cut.forward.push_back(i + 1);
-        for (uint32_t i = backwards; i-- > 0;)
-          if (b >> i & 1)
-            cut.backward.push_back(firstBackward + i + 1);
-        if (fused > firstBackward)
-          cut.backward.push_back(firstBackward);
-        cuts.push_back(std::move(cut));
+void Partitioner::saveMemory(Cut cut) {
+  auto fits = [&](uint32_t rebuilt) {
+    std::vector<StageShape> shapes;
+    cut.rebuilt = rebuilt;
+    uint64_t bytes = deviceBytes(cut, shapes);
+    smallest = std::min(smallest, bytes);
+    return bytes <= limit();
+  };
+  uint32_t first = std::max(cut.fused, firstBackward);
+  // The loss layer saves nothing.
+  uint32_t most = first + 1 < layers ? layers - 1 - first : 0;
+  bool few = layers <= kFewLayers;
+  for (SlotBuffers buffers :
+       {SlotBuffers{2, 2}, SlotBuffers{2, 1}, SlotBuffers{1, 1}}) {
+    cut.buffers = buffers;
+    uint32_t least = 0;
+    if (few) {
+      while (!fits(least) && least < most)
+        ++least;
+    } else if (buffers == SlotBuffers{1, 1} && !fits(0)) {
+      // Nearly always less memory the more is rebuilt.
+      uint32_t low = 0;
+      least = most;
+      while (low + 1 < least) {
+        uint32_t middle = (low + least) / 2;
+        (fits(middle) ? least : low) = middle;
       }
-  }
-  return cuts;
-}
-
-std::vector<double> Partitioner::timeBounds() const {
-  std::vector<double> bounds;
-  for (uint32_t begin = 0; begin < layers; ++begin) {
-    bounds.push_back(fusedTime[layers] - fusedTime[begin]);
-    for (uint32_t end = begin + 1; end < layers; ++end) {
-      bounds.push_back(forwardTime[end] - forwardTime[begin]);
-      bounds.push_back(backwardTime[end] - backwardTime[begin] +
-                       lastCorrection[end]);
     }
+    cut.rebuilt = least;
+    if (consider(cut) && !few)
+      return;
   }
-  std::sort(bounds.begin(), bounds.end());
-  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
-  constexpr size_t kMostBounds = 2048;
-  if (bounds.size() <= kMostBounds)
-    return bounds;
-  std::vector<double> sample;
-  for (size_t i = 0; i < kMostBounds; ++i)
-    sample.push_back(bounds[i * (bounds.size() - 1) / (kMostBounds - 1)]);
-  return sample;
 }
-
-Cut Partitioner::pack(double time, uint64_t bytes) const {
-  // Sums are differences of running sums: a bound that is such a sum itself
-  // must not fail by a rounding.
-  time *= 1 + 1e-9;
-  Cut cut;
-  cut.fused = layers - 1;
-  while (cut.fused > 0 &&
-         fusedTime[layers] - fusedTime[cut.fused - 1] <= time &&
-         backwardBytes[layers] - backwardBytes[cut.fused - 1] <= bytes)
-    --cut.fused;
-  for (uint32_t end = cut.fused; end > 0;) {
-    uint32_t begin = end - 1;
-    while (begin > 0 && forwardTime[end] - forwardTime[begin - 1] <= time &&
-           forwardBytes[end] - forwardBytes[begin - 1] <= bytes)
-      --begin;
-    cut.forward.push_back(begin);
-    end = begin;
-  }
-  std::reverse(cut.forward.begin(), cut.forward.end());
-  for (uint32_t end = cut.fused; end > firstBackward;) {
-    uint32_t begin = end - 1;
-    while (begin > firstBackward &&
-           backwardTime[end] - backwardTime[begin - 1] + lastCorrection[end] <=
-               time &&
-           backwardBytes[end] - backwardBytes[begin - 1] <= bytes)
-      --begin;
-    cut.backward.push_back(begin);
-    end = begin;
-  }
-  return cut;
-}
-
-std::vector<Cut> Partitioner::propose(uint64_t bytes) const {
-  // Of all bounds that give one number of stages the smallest is the best.
-  std::map<size_t, std::pair<double, Cut>> byStages;
-  for (double time : timeBounds()) {
-    Cut cut = pack(time, bytes);
-    byStages.try_emplace(cut.stages(), time, cut);
-  }
-  double devices = problem.machine.devices;
-  std::vector<std::pair<double, Cut>> ranked;
-  for (auto &[stages, entry] : byStages)
-    ranked.emplace_back(std::max((double)stages * model.rounds, devices) *
-                            entry.first,
-                        std::move(entry.second));
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<Cut> cuts;
-  for (auto &[cost, cut] : ranked) {
-    cuts.push_back(std::move(cut));
-    if (cuts.size() == 24)
-      break;
-  }
-  return cuts;
-}
-
-Cut Partitioner::finest() const { return pack(0, 0); }
 
 bool Partitioner::choose(const std::vector<Cut> &cuts, size_t most) {
   std::vector<std::pair<Judgement, const Cut *>> ranked;
@@ -389,17 +283,13 @@ bool Partitioner::choose(const std::vector<Cut> &cuts, size_t most) {
     return x != y ? x < y : *a.second < *b.second;
   });
   for (auto &[judgement, cut] : ranked) {
+    // Whatever saves memory costs time: this is the least that any way to run
+    // this cut takes.
     if (found && !(judgement < bestJudgement))
       return true;
-    std::vector<StageShape> shapes;
-    judgement.bytes = deviceBytes(*cut, shapes);
-    smallest = std::min(smallest, judgement.bytes);
-    if (judgement.bytes <= limit()) {
-      found = true;
-      best = *cut;
-      bestJudgement = judgement;
+    if (consider(*cut))
       return true;
-    }
+    saveMemory(*cut);
     if (--most == 0)
       return false;
   }
@@ -407,22 +297,22 @@ bool Partitioner::choose(const std::vector<Cut> &cuts, size_t most) {
 }
 
 bool Partitioner::search() {
-  // 342 plans at most.
-  constexpr uint32_t kFewLayers = 6;
-  if (layers <= kFewLayers)
-    return choose(enumerate(), std::numeric_limits<size_t>::max());
+  if (layers <= kFewLayers) {
+    choose(proposer->enumerate(), std::numeric_limits<size_t>::max());
+    return found;
+  }
   choose({allFused()}, 1);
-  if (choose(propose(std::numeric_limits<uint64_t>::max()), 8))
+  if (choose(proposer->propose(std::numeric_limits<uint64_t>::max()), 8))
     return true;
   // Memory binds: the largest bound on a stage's bytes for which something
   // fits.
-  choose({finest()}, 1);
-  double high = (double)backwardBytes[layers], low = high;
+  choose({proposer->finest()}, 1);
+  double high = (double)proposer->bytesOfAll(), low = high;
   for (uint32_t l = 0; l < layers; ++l)
-    low = std::min(low, (double)(backwardBytes[l + 1] - backwardBytes[l]) + 1);
+    low = std::min(low, (double)proposer->bytesOf(l) + 1);
   for (int step = 0; step < 12; ++step) {
     double middle = std::sqrt(high * low);
-    if (choose(propose((uint64_t)middle), 8))
+    if (choose(proposer->propose((uint64_t)middle), 8))
       low = middle;
     else
       high = middle;
@@ -431,7 +321,8 @@ bool Partitioner::search() {
 }
 
 Outcome Partitioner::infeasible() {
-  Cut cut = finest();
+  Cut cut = proposer->finest();
+  cut.buffers = {1, 1};
   std::vector<StageShape> shapes;
   std::vector<Stage> stages = stagesOf(cut);
   smallest = std::min(smallest, deviceBytes(cut, shapes));
@@ -468,8 +359,7 @@ Outcome Partitioner::infeasible() {
       formatBytes(parameters) + ", gradients " + formatBytes(gradients) +
       ", transferred values " + formatBytes(transfers) +
       ", saved values and workspace " + formatBytes(working) +
-      "), and the next slot is prefetched beside it. Give more device memory, "
-      "or make micro-batches smaller");
+      "). Give more device memory, or make micro-batches smaller");
   return outcome;
 }
 
@@ -477,6 +367,7 @@ void Partitioner::fill() {
   std::vector<StageShape> shapes;
   deviceBytes(best, shapes);
   plan.stages = stagesOf(best);
+  plan.buffers = best.buffers;
   size_t slowest = 0;
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     Stage &stage = plan.stages[s];
@@ -495,12 +386,18 @@ void Partitioner::fill() {
   const Stage &fused = plan.stages[best.forward.size()];
   plan.reason =
       counted(best.forward.size(), "forward stage") + ", a fused stage of " +
-      counted(fused.end - fused.begin, "layer") + " and " +
-      counted(best.backward.size(), "backward stage") + " on " +
-      counted(problem.machine.devices, "device") + "; the slowest is " +
-      stageName(stage.kind) + " of layers " + std::to_string(stage.begin) +
-      " to " + std::to_string(stage.end - 1) + " with " +
-      formatTime(stage.time) + " a micro-batch; " +
+      counted(fused.end - fused.begin, "layer") +
+      (best.rebuilt ? " that rebuilds " + std::to_string(best.rebuilt) +
+                          " of them for backward"
+                    : "") +
+      " and " + counted(best.backward.size(), "backward stage") + " on " +
+      counted(problem.machine.devices, "device") +
+      (best.buffers.parameters == 1  ? ", with buffers for one slot at a time"
+       : best.buffers.gradients == 1 ? ", with gradients of one slot at a time"
+                                     : "") +
+      "; the slowest is " + stageName(stage.kind) + " of layers " +
+      std::to_string(stage.begin) + " to " + std::to_string(stage.end - 1) +
+      " with " + formatTime(stage.time) + " a micro-batch; " +
       formatBytes(bestJudgement.bytes) + " of device memory" +
       (problem.deviceLimit ? " of " + formatBytes(problem.deviceLimit) : "");
 }
@@ -513,7 +410,7 @@ Outcome Partitioner::run() {
                                                           : problem.keep);
   if (Outcome outcome = checkEntries(model, plan.keep, plan.save); !outcome)
     return outcome;
-  sumLayers();
+  proposer.emplace(model, plan, problem.machine.devices);
   if (!search())
     return infeasible();
   fill();
@@ -526,7 +423,7 @@ double PartitionProblem::predict(const Plan &plan) const {
   std::vector<StagePace> paces;
   for (const Stage &stage : plan.stages)
     paces.push_back(partitioner.paceOf(stage));
-  return predictPace(paces, model, machine.devices, rotate);
+  return predictPace(paces, plan.buffers, model, machine.devices, rotate);
 }
 
 Outcome PartitionProblem::check() const {

@@ -56,7 +56,7 @@ private:
   }
   void checkOrder();
   void checkMemory();
-  uint64_t residentBytes(const Stage &stage, size_t number);
+  void checkBytes(const Stage &stage, size_t number);
 
   const PartitionProblem &problem;
   const Model &model;
@@ -78,6 +78,12 @@ void PartitionVerifier::checkOrder() {
       complain(name(s) + " holds no layers, or layers that do not exist");
       return;
     }
+    if (stage.rebuilt &&
+        (stage.kind != StageKind::Fused ||
+         std::max(stage.begin, lowest) + stage.rebuilt >= layers))
+      complain(name(s) + " rebuilds " + std::to_string(stage.rebuilt) +
+               " layers, which only a fused stage does, and never the loss "
+               "layer");
     bool back = stage.kind == StageKind::Backward;
     if (back != fused) {
       complain(name(s) + (back ? " goes backward before the loss"
@@ -108,10 +114,11 @@ void PartitionVerifier::checkOrder() {
              model.layers[cursor - 1].name + "'");
 }
 
-uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
+void PartitionVerifier::checkBytes(const Stage &stage, size_t number) {
   std::set<uint32_t> blocks;
   uint64_t most = 0, gradients = 0, saved = 0;
   auto padded = [](uint64_t bytes) { return (bytes + 255) & ~(uint64_t)255; };
+  uint32_t held = std::max(stage.begin, lowest) + stage.rebuilt;
   for (uint32_t l = stage.begin; l < stage.end; ++l) {
     std::set<uint32_t> trained;
     for (const Parameter &parameter : model.layers[l].parameters) {
@@ -122,7 +129,7 @@ uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
         gradients += padded(model.blocks[parameter.block].gradientBytes);
     }
     // The last layer of all saves nothing: its entry does both directions.
-    if (stage.kind == StageKind::Fused && l >= lowest && l + 1 < layers)
+    if (stage.kind == StageKind::Fused && l >= held && l + 1 < layers)
       for (uint64_t bytes : model.layers[l].savedBytes[(size_t)plan.save[l]])
         saved += bytes;
   }
@@ -141,13 +148,22 @@ uint64_t PartitionVerifier::residentBytes(const Stage &stage, size_t number) {
         std::to_string(stage.deviceBytes) +
         " bytes on its device, but it holds " +
         std::to_string(stage.parameterBytes + stage.gradientBytes + saved));
-  return stage.parameterBytes + stage.gradientBytes;
 }
 
 void PartitionVerifier::checkMemory() {
-  std::vector<uint64_t> resident;
-  for (size_t s = 0; s < plan.stages.size(); ++s)
-    resident.push_back(residentBytes(plan.stages[s], s));
+  // What a slot shares its device with: the next one's, where there are buffers
+  // for two.
+  std::vector<uint64_t> parameters, gradients;
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    checkBytes(plan.stages[s], s);
+    parameters.push_back(plan.stages[s].parameterBytes);
+    gradients.push_back(plan.stages[s].gradientBytes);
+  }
+  auto pair = [&](const std::vector<uint64_t> &bytes, uint32_t buffers,
+                  size_t i, size_t next, bool stays) {
+    uint64_t a = bytes[i % bytes.size()], b = bytes[next % bytes.size()];
+    return buffers > 1 && !stays ? a + b : std::max(a, b);
+  };
   if (problem.deviceLimit == 0 || !outcome)
     return;
   size_t slots = plan.stages.size() * model.rounds;
@@ -158,13 +174,14 @@ void PartitionVerifier::checkMemory() {
                " bytes on its device, the limit is " +
                std::to_string(problem.deviceLimit));
     size_t next = i + problem.machine.devices;
-    if (next < slots &&
-        resident[i % resident.size()] + resident[next % resident.size()] >
-            problem.deviceLimit)
+    if (next >= slots)
+      continue;
+    bool same = i % plan.stages.size() == next % plan.stages.size();
+    uint64_t both = pair(parameters, plan.buffers.parameters, i, next, same) +
+                    pair(gradients, plan.buffers.gradients, i, next, false);
+    if (both > problem.deviceLimit)
       complain("slots " + std::to_string(i) + " and " + std::to_string(next) +
-               " follow each other on a device with " +
-               std::to_string(resident[i % resident.size()] +
-                              resident[next % resident.size()]) +
+               " follow each other on a device with " + std::to_string(both) +
                " bytes of parameters and gradients, the limit is " +
                std::to_string(problem.deviceLimit));
   }

@@ -42,6 +42,18 @@ uint64_t PoolPlan::totalBytes() const {
   return total;
 }
 
+std::vector<bool> detail::findResident(const SlotSequence &slots) {
+  constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
+  std::vector<uint32_t> last(slots.devices, none);
+  std::vector<bool> resident;
+  for (size_t i = 0; i < slots.stage.size(); ++i) {
+    uint32_t &before = last[slots.device[i]];
+    resident.push_back(before == slots.stage[i]);
+    before = slots.stage[i];
+  }
+  return resident;
+}
+
 /// Two frames (slots, or micro-batches of slots) that follow one another on a
 /// device.
 using StagePair = std::pair<uint32_t, uint32_t>;
@@ -49,12 +61,18 @@ using StagePair = std::pair<uint32_t, uint32_t>;
 static std::set<StagePair> collectPairs(const SlotSequence &slots,
                                         PoolClass cls) {
   std::set<StagePair> pairs;
+  if ((cls == PoolClass::Parameters && slots.buffers.parameters == 1) ||
+      (cls == PoolClass::Gradients && slots.buffers.gradients == 1))
+    return pairs;
+  std::vector<bool> resident = findResident(slots);
   constexpr uint32_t none = std::numeric_limits<uint32_t>::max();
   std::vector<uint32_t> first(slots.devices, none), last(slots.devices, none);
   bool perMicroBatch =
       cls == PoolClass::ActivationsUp || cls == PoolClass::ActivationsDown;
   for (size_t i = 0; i < slots.stage.size(); ++i) {
     uint32_t device = slots.device[i];
+    if (cls == PoolClass::Parameters && resident[i])
+      continue;
     if (first[device] == none)
       first[device] = slots.stage[i];
     else
@@ -172,10 +190,13 @@ static void chooseStarts(const std::vector<StageShape> &shapes,
         ++ofStage[s][plan.find(poolClass(value), alignUp(value.bytes))];
   std::vector<std::vector<uint64_t>> takes(slots.devices,
                                            std::vector<uint64_t>(count, 0));
+  std::vector<bool> resident = findResident(slots);
   for (size_t i = 0; i < slots.stage.size(); ++i)
     for (size_t p = 0; p < count; ++p) {
-      bool once = plan.pools[p].cls == PoolClass::Parameters ||
-                  plan.pools[p].cls == PoolClass::Gradients;
+      bool parameters = plan.pools[p].cls == PoolClass::Parameters;
+      bool once = parameters || plan.pools[p].cls == PoolClass::Gradients;
+      if (parameters && resident[i])
+        continue;
       takes[slots.device[i]][p] +=
           ofStage[slots.stage[i]][p] * (once ? 1 : slots.microBatches[i]);
     }
@@ -202,5 +223,7 @@ PoolPlan detail::planPools(const std::vector<StageShape> &shapes,
     for (const Pool &pool : groupSizes((PoolClass)cls, shapes, slots))
       plan.pools.push_back(pool);
   chooseStarts(shapes, slots, plan);
+  plan.mirrored =
+      slots.buffers.parameters == 1 && slots.wraps && shapes.size() == 1;
   return plan;
 }

@@ -9,7 +9,8 @@
 // Whatever a copy lane touches on a device lies in a pool: instances of one
 // size, taken in turn. A slot's (or micro-batch's) takes and those of the one
 // before it are always different instances, which is what lets a copy run ahead
-// of the launches; the next take after that waits.
+// of the launches; the next take after that waits. Where a plan has buffers for
+// one slot at a time, each take waits for the last use of what it replaces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +42,9 @@ struct PoolPlan {
   std::vector<Pool> pools;
   std::vector<std::vector<uint32_t>>
       starts; ///< By device, pool: the first instance that an iteration takes.
+  bool mirrored = false; ///< Parameters, in odd iterations: the first value
+                         ///< goes where the last one lies, and so on, since
+                         ///< backward is done with the last one first.
 
   /// The pool of a value, or the number of pools if it has none.
   uint32_t find(PoolClass cls, uint64_t bytes) const;
@@ -52,11 +56,16 @@ struct SlotSequence {
   std::vector<uint32_t> stage;
   std::vector<uint32_t> device;
   std::vector<uint32_t> microBatches; ///< Their number.
+  SlotBuffers buffers;
   uint32_t devices = 1;
   uint32_t rotation = 0;
   bool wraps = false; ///< An iteration's first slots run ahead of the last ones
                       ///< of the iteration before.
 };
+
+/// Slots that find their parameters on the device: those whose stage is that of
+/// the slot before on their device, in the same iteration.
+std::vector<bool> findResident(const SlotSequence &slots);
 
 PoolPlan planPools(const std::vector<StageShape> &shapes,
                    const SlotSequence &slots);

@@ -8,6 +8,7 @@
 
 #include "StageShape.h"
 #include "Support.h"
+#include <algorithm>
 #include <map>
 
 using namespace rondo::scheduling;
@@ -42,6 +43,7 @@ public:
 private:
   void fused(const Stage &stage);
   void backward(const Stage &stage);
+  void rebuild(uint32_t l);
 
   /// The entry that computes a layer's outputs and its saved set.
   void forwardKeeping(uint32_t l, SaveSet set) {
@@ -176,13 +178,31 @@ void ShapeBuilder::launch(uint32_t l, const EntryCost &entry,
   shape.launches.push_back(std::move(result));
 }
 
+/// The saved set alone, if the layer can; with the outputs if not.
+void ShapeBuilder::rebuild(uint32_t l) {
+  auto s = (size_t)save[l];
+  const Layer &layer = model.layers[l];
+  if (layer.savedBytes[s].empty())
+    return;
+  if (layer.rebuild[s].present)
+    launch(l, layer.rebuild[s], std::string("rebuild_") + kSets[s]);
+  else
+    forwardKeeping(l, save[l]);
+}
+
 void ShapeBuilder::fused(const Stage &stage) {
+  // Layers below the first are never looked at again; some are rebuilt.
+  uint32_t first = std::max(stage.begin, firstBackward),
+           held = first + stage.rebuilt;
   for (uint32_t l = stage.begin; l + 1 < stage.end; ++l)
-    forwardKeeping(l, l >= firstBackward ? save[l] : SaveSet::Input);
+    forwardKeeping(l, l >= held ? save[l] : SaveSet::Input);
   launch(stage.end - 1, model.layers[stage.end - 1].forwardBackward,
          "forward_backward");
-  for (uint32_t l = stage.end - 1; l > stage.begin && l > firstBackward; --l)
-    launchBackward(l - 1);
+  for (uint32_t l = stage.end - 1; l-- > first;) {
+    if (l < held)
+      rebuild(l);
+    launchBackward(l);
+  }
 }
 
 void ShapeBuilder::backward(const Stage &stage) {
@@ -211,11 +231,10 @@ void ShapeBuilder::backward(const Stage &stage) {
     outputsNeeded = reads;
   }
   for (uint32_t l = stage.begin; l < stage.end; ++l) {
-    auto s = (size_t)save[l];
     if (steps[l - stage.begin] == Step::Forward)
       forwardKeeping(l, save[l]);
     if (steps[l - stage.begin] == Step::Rebuild)
-      launch(l, model.layers[l].rebuild[s], std::string("rebuild_") + kSets[s]);
+      rebuild(l);
   }
   for (uint32_t l = stage.end; l-- > stage.begin;)
     launchBackward(l);

@@ -9,8 +9,9 @@
 // Ops are issued in an order in which nothing waits for what is issued later:
 // slot by slot, a slot's micro-batches in turn. The parameters of the slot that
 // comes next on a device go between the micro-batches of the slot before,
-// behind its activations: that order, and the number of instances in each pool,
-// is all the pacing there is.
+// behind its activations (behind its launches, where they take its buffers):
+// that order, and the number of instances in each pool, is all the pacing there
+// is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +69,10 @@ void IterationBuilder::makePools() {
   }
   sequence.devices = schedule.devices;
   sequence.rotation = plan.rotation;
+  sequence.buffers = plan.buffers;
   sequence.wraps = model.staleness == 1;
   pools = planPools(shapes, sequence);
+  resident = findResident(sequence);
   for (const Pool &pool : pools.pools) {
     poolBuffer.push_back((uint32_t)schedule.buffers.size());
     for (uint32_t i = 0; i < pool.count; ++i) {
@@ -130,7 +133,12 @@ Operand IterationBuilder::take(const StageValue &value, uint32_t device,
                                Access access) {
   uint32_t pool = pools.find(poolClass(value), alignUp(value.bytes));
   auto instance = (uint32_t)(taken[device][pool]++ % pools.pools[pool].count);
-  return {{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
+  Operand operand{{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
+  if (pools.mirrored && value.key.kind == ValueKind::Parameters &&
+      pools.pools[pool].count > 1)
+    operand.buffers.push_back(poolBuffer[pool] + pools.pools[pool].count - 1 -
+                              instance);
+  return operand;
 }
 
 void IterationBuilder::emitParameterUpload(size_t slot, uint32_t value) {
@@ -268,12 +276,14 @@ void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
   bool last = position + 1 == count;
   // By launch: what must be there before, and what goes out after.
   std::vector<std::vector<uint32_t>> before(shape.launches.size()),
-      after(shape.launches.size()), complete(shape.launches.size());
+      after(shape.launches.size()), zeroed(shape.launches.size()),
+      complete(shape.launches.size());
   for (uint32_t v = 0; v < shape.values.size(); ++v) {
     const StageValue &value = shape.values[v];
     if (value.local() || value.key.kind == ValueKind::Parameters)
       continue;
     if (value.key.kind == ValueKind::Gradient) {
+      zeroed[value.firstUse].push_back(v);
       if (last)
         complete[value.lastUse].push_back(v);
       continue;
@@ -284,20 +294,11 @@ void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
   for (uint32_t l = 0; l < shape.launches.size(); ++l) {
     for (uint32_t v : before[l])
       emitValueUpload(slot, v, microBatch);
-    if (l == 0) {
-      // This micro-batch's share of the next slot's parameters.
-      size_t next = slot + 1;
-      while (next < plan.slots.size() &&
-             plan.slots[next].device != where.device)
-        ++next;
-      if (next < plan.slots.size()) {
-        const std::vector<uint32_t> &values =
-            parameterValues[plan.slots[next].stage];
-        for (size_t i = values.size() * position / count;
-             i < values.size() * (position + 1) / count; ++i)
-          emitParameterUpload(next, values[i]);
-      }
-    }
+    if (l == 0 && plan.buffers.parameters > 1)
+      emitNextParameters(slot, position);
+    if (position == 0)
+      for (uint32_t v : zeroed[l])
+        emitZero(slot, v);
     emitLaunch(slot, l, microBatch);
     for (uint32_t v : after[l])
       emitValueDownload(slot, v, microBatch);
@@ -306,28 +307,53 @@ void IterationBuilder::emitMicroBatch(size_t slot, uint32_t position) {
   }
 }
 
-void IterationBuilder::emitSlot(size_t slot) {
+/// Just before its first use: with buffers for one slot, the last gradient
+/// there is on its way until then.
+void IterationBuilder::emitZero(size_t slot, uint32_t value) {
   const Slot &where = plan.slots[slot];
-  const StageShape &shape = shapes[where.stage];
-  for (uint32_t v = 0; v < shape.values.size(); ++v) {
-    const StageValue &value = shape.values[v];
-    if (value.key.kind != ValueKind::Gradient)
-      continue;
-    held[slot][v] = take(value, where.device, Access::Write);
-    Op &op = emit(OpKind::Zero, LaneKind::Compute,
-                  "zero " + describeValue(model, value.key) + suffix(slot));
-    op.device = (int32_t)where.device;
-    op.operands = {held[slot][v]};
-    op.slot = (int32_t)slot;
-    op.round = (int32_t)where.round;
-    op.layer = (int32_t)value.key.index;
-    op.block = (int32_t)value.key.owner;
-    op.duration = machine.launchLatency;
-    if (machine.deviceBandwidth > 0)
-      op.duration += (double)value.bytes / machine.deviceBandwidth * 1e9;
-  }
-  for (uint32_t position = 0; position < where.microBatches.size(); ++position)
+  const StageValue &info = shapes[where.stage].values[value];
+  held[slot][value] = take(info, where.device, Access::Write);
+  Op &op = emit(OpKind::Zero, LaneKind::Compute,
+                "zero " + describeValue(model, info.key) + suffix(slot));
+  op.device = (int32_t)where.device;
+  op.operands = {held[slot][value]};
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.layer = (int32_t)info.key.index;
+  op.block = (int32_t)info.key.owner;
+  op.duration = machine.launchLatency;
+  if (machine.deviceBandwidth > 0)
+    op.duration += (double)info.bytes / machine.deviceBandwidth * 1e9;
+}
+
+/// The slot that comes next on this one's device: all its parameters, or the
+/// share that goes with micro-batch `position`.
+void IterationBuilder::emitNextParameters(size_t slot,
+                                          std::optional<uint32_t> position) {
+  size_t next = slot + 1;
+  while (next < plan.slots.size() &&
+         plan.slots[next].device != plan.slots[slot].device)
+    ++next;
+  if (next == plan.slots.size())
+    return;
+  const std::vector<uint32_t> &values = parameterValues[plan.slots[next].stage];
+  size_t count = plan.slots[slot].microBatches.size();
+  size_t begin = position ? values.size() * *position / count : 0;
+  size_t end =
+      position ? values.size() * (*position + 1) / count : values.size();
+  for (size_t i = begin; i < end; ++i)
+    if (resident[next])
+      held[next][values[i]] = held[slot][values[i]];
+    else
+      emitParameterUpload(next, values[i]);
+}
+
+void IterationBuilder::emitSlot(size_t slot) {
+  for (uint32_t position = 0; position < plan.slots[slot].microBatches.size();
+       ++position)
     emitMicroBatch(slot, position);
+  if (plan.buffers.parameters == 1)
+    emitNextParameters(slot, std::nullopt);
 }
 
 Outcome IterationBuilder::run() {

@@ -13,6 +13,7 @@
 #include "Pools.h"
 #include "rondo/Scheduling/Problems.h"
 #include <map>
+#include <optional>
 #include <set>
 
 namespace rondo::scheduling::detail {
@@ -85,6 +86,8 @@ private:
   Operand take(const StageValue &value, uint32_t device, Access access);
   void emitInputs();
   void emitParameterUpload(size_t slot, uint32_t value);
+  void emitNextParameters(size_t slot, std::optional<uint32_t> position);
+  void emitZero(size_t slot, uint32_t value);
   void emitSlot(size_t slot);
   void emitMicroBatch(size_t slot, uint32_t position);
   void emitValueUpload(size_t slot, uint32_t value, uint32_t microBatch);
@@ -115,8 +118,9 @@ private:
   std::vector<std::vector<uint32_t>>
       parameterValues; ///< By stage, in order of first use.
   PoolPlan pools;
-  std::vector<uint32_t> poolBuffer;         ///< First buffer of each pool.
-  std::vector<std::vector<uint64_t>> taken; ///< By device, pool.
+  std::vector<bool> resident;       ///< By slot: its parameters are there.
+  std::vector<uint32_t> poolBuffer; ///< First buffer of each pool.
+  std::vector<std::vector<uint64_t>> taken;        ///< By device, pool.
   std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
   std::vector<std::map<uint32_t, Operand>>
       held; ///< By slot: the instance of each value now.

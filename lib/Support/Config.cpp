@@ -31,6 +31,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("clip_grad_norm", config.clipGradNorm);
   visit("weigh_by_labels", config.weighByLabels);
   visit("recompute", config.recompute);
+  visit("head_chunk", config.headChunk);
   visit("attention", config.attention);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);

@@ -127,6 +127,9 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
   call.addresses = {getAddress(function, op.getA(), op.getOffsetA()),
                     getAddress(function, op.getB(), op.getOffsetB()),
                     getAddress(function, op.getC(), op.getOffsetC())};
+  if (op.getBias())
+    call.addresses.push_back(getAddress(function, op.getBias()));
+  call.bias = bool(op.getBias());
   call.m = op.getM(), call.n = op.getN(), call.k = op.getK(),
   call.batch = op.getBatch();
   call.transposeA = op.getTransposeA(), call.transposeB = op.getTransposeB();
@@ -231,6 +234,7 @@ std::vector<Call> target::translateEntry(FuncOp function) {
       call.bytes = getBytes(copy.getSource());
     } else {
       fillKernel(function, op, call);
+      call.bytes = (uint64_t)getCost(&op, KernTarget()).bytes;
     }
     calls.push_back(std::move(call));
   }

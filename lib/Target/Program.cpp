@@ -245,6 +245,7 @@ private:
     gemm.stride_a = call.strideA, gemm.stride_b = call.strideB,
     gemm.stride_c = call.strideC;
     gemm.alpha = call.alpha, gemm.accumulate = call.accumulate;
+    gemm.bias = call.bias;
     // Products have floating operands: kern.gemm's verifier.
     gemm.type_a = getElementType(call.typeA),
     gemm.type_b = getElementType(call.typeB),

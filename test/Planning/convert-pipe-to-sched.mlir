@@ -10,12 +10,12 @@
 // CHECK:        sched.host_launch "stage ids mb 0" stage_input({{.*}} : !sched.buffer<32, pinned>) [2] staging {{.*}}<round = 0, microBatch = 0, input = 0>
 // CHECK:        sched.host_launch "stage labels mb 0"
 // CHECK:        sched.upload "upload parameters of m.0 for slot 0" {{.*}} parameter_up on 0 priority 1 {{.*}} : <4096, pinned>, <4096, device>
-// CHECK:        sched.zero "zero gradient of 'm.0' by layer 'm.0'"
 // CHECK:        sched.upload "upload model input 'ids' mb 0 for slot 0" {{.*}} activation_up on 0 priority 0
 // CHECK:        sched.launch "forward_all m.0 mb 0" @body_0::@forward_all({{.*}}) [1, 1, 2] on 0
 // CHECK:        sched.launch "forward_backward m.4 mb 0" @body_2::@forward_backward
 // CHECK:        sched.download "download loss mb 0" {{.*}} activation_down on 0 priority 0
 // CHECK:        sched.download "download gradient of 'm.4' by layer 'm.4'" {{.*}} gradient_down on 0 priority 2
+// CHECK:        sched.zero "zero gradient of 'm.0' by layer 'm.0'"
 // CHECK:        sched.launch "backward_all_nodx m.0 mb 0" @body_0::@backward_all_nodx({{.*}}) [1, 1, 3] on 0
 // CHECK:        sched.host_launch "update m.4" optimizer({{.*}}) [1, 1, 2, 3, 3] update
 // CHECK:        sched.host_launch "loss" loss({{.*}}) [1] staging

@@ -2,9 +2,9 @@
 // refuses.
 // DEFINE: %{prepare} = rondo-opt -rondo-pipe-outline-layers -rondo-pipe-differentiate-bodies -rondo-kernels-pipeline
 
-// RUN: sed -e 's/CONFIG/device_memory = 60000 : i64/' %s | %{prepare} -o %t.mlir
+// RUN: sed -e 's/CONFIG/device_memory = 40000 : i64/' %s | %{prepare} -o %t.mlir
 // RUN: not rondo-opt %t.mlir -rondo-pipe-partition-stages -o /dev/null 2>&1 | FileCheck %s --check-prefix=DEVICE
-// DEVICE: error: infeasible: no plan fits into 60000 bytes (58.59 KiB) of device memory: the smallest one needs {{[0-9]+}} bytes ({{.*}}). Layer 'm.4' alone, forward and backward, needs {{[0-9]+}} bytes
+// DEVICE: error: infeasible: no plan fits into 40000 bytes (39.06 KiB) of device memory: the smallest one needs {{[0-9]+}} bytes ({{.*}}). Layer 'm.4' alone, forward and backward, needs {{[0-9]+}} bytes
 
 // RUN: sed -e 's/CONFIG/host_memory = 2000 : i64/' %s | %{prepare} -o %t.mlir
 // RUN: not rondo-opt %t.mlir -rondo-pipe-partition-stages -o /dev/null 2>&1 | FileCheck %s --check-prefix=HOST

@@ -19,7 +19,7 @@
 // TWO:        pipe.stage backward[0,
 
 // Little memory: one layer a stage. A forward stage makes no gradients.
-// RUN: sed -e 's/CONFIG/device_memory = 76000 : i64, recompute = 1 : i64/' %s | %{prepare} -rondo-pipe-partition-stages | FileCheck %s --check-prefix=SMALL
+// RUN: sed -e 's/CONFIG/device_memory = 44000 : i64, recompute = 1 : i64/' %s | %{prepare} -rondo-pipe-partition-stages | FileCheck %s --check-prefix=SMALL
 // SMALL:      pipe.plan {{.*}}keep = array<i64: 0, 0, 0>{{.*}}recompute full"{{.*}}save = array<i64: 2, 2, 2>
 // SMALL:        pipe.stage forward[{{.*}}gradient_bytes = 0 : i64
 // SMALL:        pipe.stage fused[2, 3) {{.*}}gradient_bytes = 16384 : i64, parameter_bytes = 16384 : i64

@@ -4,7 +4,7 @@
     train.py CASE TRAJECTORY SCRATCH [--devices=1,2,3,4] [--shapes=1x4,2x2] [--device=host]
 
 TRAJECTORY is that of check.py. For each shape (rounds x micro-batches) the case is compiled for each number of
-devices, under a memory limit that forces many small stages, and with each way to recompute; each is trained and compared
+devices, under a memory limit that forces many small stages, one that makes a fused stage rebuild layers, and with each way to recompute; each is trained and compared
 with PyTorch by check.py; losses and saved weights of one shape must be equal byte for byte, and so must
 `rondo-dump --arithmetic`. Gradients of step 0 are compared too (a run of one step).
 
@@ -31,8 +31,8 @@ FLAGS = {
 class Run:
     """One way to train, and what it gave."""
 
-    def __init__(self, case, trajectory, folder, device):
-        self.case, self.trajectory, self.folder, self.device = case, trajectory, folder, device
+    def __init__(self, case, trajectory, folder, device, flags=()):
+        self.case, self.trajectory, self.folder, self.device, self.flags = case, trajectory, folder, device, flags
         with open(os.path.join(case, "case.json")) as file:
             self.facts = json.load(file)
 
@@ -54,7 +54,7 @@ class Run:
         self.call("rondo-compile", os.path.join(self.case, "model.onnx"), "-o", program, f"--devices={devices}", f"--rounds={rounds}",
                   f"--micro-batches={self.facts['micro_batches'] // rounds}",
                   "--optimizer=adamw,lr={lr},beta1={betas[0]},beta2={betas[1]},eps={eps},weight-decay={weight_decay}".format(**optimizer),
-                  *trajectory, *extra)
+                  *trajectory, *self.flags, *extra)
         return program
 
     def train(self, program, devices, steps, extra=()):
@@ -104,6 +104,20 @@ def smallest_memory(run, devices, rounds, extra=()):
     return high
 
 
+def rebuilding_memory(run, devices, rounds):
+    """Device memory with which everything stays in one fused stage that rebuilds some layers."""
+    memory = json.loads(run.call("rondo-dump", "--json", run.compile(devices, rounds, ["--recompute=full"])))["device_bytes"]
+    for _ in range(60):
+        try:
+            program = run.compile(devices, rounds, ["--recompute=full", f"--device-memory={memory}"])
+        except RuntimeError:
+            return None
+        if "that rebuilds" in json.loads(run.call("rondo-dump", "--json", program))["plan"]:
+            return memory
+        memory = memory * 97 // 100
+    return None
+
+
 def count_stages(run, program):
     """Forward, fused and backward stages of a program's plan."""
     forward, backward = re.match(r"(\d+) forward stages?, .* and (\d+) backward stage", json.loads(run.call("rondo-dump", "--json", program))["plan"]).groups()
@@ -118,10 +132,12 @@ def main():
     parser.add_argument("--devices", default="1,2,3,4")
     parser.add_argument("--shapes", default="1x4,2x2")
     parser.add_argument("--device", default="host")
+    parser.add_argument("--rebuilds", action="store_true", help="some memory limit must make a fused stage rebuild layers")
+    parser.add_argument("--flag", action="append", default=[], help="of rondo-compile, each time")
     options = parser.parse_args()
     os.makedirs(options.scratch, exist_ok=True)
-    run = Run(options.case, options.trajectory, options.scratch, options.device)
-    misses = 0
+    run = Run(options.case, options.trajectory, options.scratch, options.device, options.flag)
+    misses = rebuilds = 0
     for shape in options.shapes.split(","):
         rounds = int(shape.split("x")[0])
         devices = [int(d) for d in options.devices.split(",")]
@@ -132,6 +148,9 @@ def main():
                 print(f"MISS {shape} on {d} {' '.join(extra)}: only {stages} stages")
                 misses += 1
             ways.append((d, extra))
+        if memory := rebuilding_memory(run, devices[0], rounds):
+            ways.append((devices[0], ["--recompute=full", f"--device-memory={memory}"]))
+            rebuilds += 1
         ways += [(devices[min(1, len(devices) - 1)], [f"--recompute={how}"]) for how in ("full", "elementwise", "none")]
         first = None
         for count, extra in ways:
@@ -148,6 +167,9 @@ def main():
                     print(f"MISS {name}: {what} differ from those of {first[0]}")
                     misses += 1
             print(f"ok {name}", flush=True)
+    if options.rebuilds and not rebuilds:
+        print("MISS no memory limit makes a fused stage rebuild layers")
+        misses += 1
     return 1 if misses else 0
 
 

@@ -55,12 +55,13 @@ TEST(Convert, EveryHalfSurvivesARoundTrip) {
 TEST(Gemm, WidensAndRoundsOnce) {
   for (ElementType type :
        {ElementType::F32, ElementType::BF16, ElementType::F16})
-    for (int variant = 0; variant < 8; ++variant) {
+    for (int variant = 0; variant < 12; ++variant) {
       GemmShape shape;
       shape.m = 5;
       shape.n = 6;
       shape.k = 7;
-      shape.batch = 2;
+      shape.bias = variant & 8;
+      shape.batch = shape.bias ? 1 : 2;
       shape.transposeA = variant & 1;
       shape.transposeB = variant & 2;
       shape.accumulate = variant & 4;
@@ -73,7 +74,8 @@ TEST(Gemm, WidensAndRoundsOnce) {
       shape.alpha = 2;
       shape.typeA = shape.typeB = shape.typeC = type;
       uint64_t size = elementBytes(type);
-      std::vector<std::byte> a(size * 2 * 63), b(size * 70), c(size * 80);
+      std::vector<std::byte> a(size * 2 * 63), b(size * 70), c(size * 80),
+          bias(size * 6);
       uint32_t state = 5;
       auto fill = [&](std::vector<std::byte> &values) {
         for (uint64_t i = 0; i < values.size() / size; ++i) {
@@ -85,14 +87,15 @@ TEST(Gemm, WidensAndRoundsOnce) {
       fill(a);
       fill(b);
       fill(c);
+      fill(bias);
       std::vector<std::byte> before = c;
       GemmScratch::Sizes sizes;
       sizes.include(shape);
       GemmScratch scratch{std::vector<float>(sizes.a),
                           std::vector<float>(sizes.b),
                           std::vector<float>(sizes.c)};
-      runGemm(shape, a.data(), b.data(), c.data(), scratch);
-      for (int64_t batch = 0; batch < 2; ++batch)
+      runGemm(shape, a.data(), b.data(), c.data(), bias.data(), scratch);
+      for (int64_t batch = 0; batch < shape.batch; ++batch)
         for (int64_t i = 0; i < 5; ++i)
           for (int64_t j = 0; j < 8; ++j) {
             auto at = (uint64_t)(batch * 40 + i * 8 + j);
@@ -108,6 +111,8 @@ TEST(Gemm, WidensAndRoundsOnce) {
                                  (uint64_t)(shape.transposeB ? j * 10 + l
                                                              : l * 10 + j));
               exact = 2 * sum + (shape.accumulate ? exact : 0);
+              if (shape.bias)
+                exact += loadFloat(bias.data(), type, (uint64_t)j);
               std::byte rounded[8];
               storeFloat(rounded, type, 0, exact);
               exact = loadFloat(rounded, type, 0);
@@ -126,7 +131,8 @@ TEST(Gemm, AnEmptySumIsZero) {
   shape.ldb = shape.ldc = 2;
   float c[4] = {1, 2, 3, 4};
   GemmScratch scratch;
-  runGemm(shape, nullptr, nullptr, reinterpret_cast<std::byte *>(c), scratch);
+  runGemm(shape, nullptr, nullptr, reinterpret_cast<std::byte *>(c), nullptr,
+          scratch);
   EXPECT_EQ(c[3], 0.0f);
 }
 

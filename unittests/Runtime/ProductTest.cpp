@@ -20,7 +20,8 @@ using program::ElementType;
 
 namespace {
 
-constexpr uint64_t kRegion = 1 << 18; ///< Bytes for each of A, B and C.
+/// Bytes for each of A, B, bias and, last, C.
+constexpr uint64_t kRegion = 1 << 18;
 
 /// Row major, packed but for `pad` elements a row.
 program::GemmT product(int64_t m, int64_t n, int64_t k, int variant,
@@ -65,6 +66,14 @@ std::vector<program::GemmT> products() {
     list.push_back(product(16, 24, 32, 0, F32, b, F32, 3));
     list.back().stride_b = 0;
   }
+  // A bias for every row.
+  for (int variant = 0; variant < 4; ++variant)
+    for (auto [operands, result] :
+         {std::pair(F32, F32), {BF16, BF16}, {F16, F16}, {BF16, F32}}) {
+      list.push_back(
+          product(40, 24, 64, variant, operands, operands, result, 1, 8));
+      list.back().bias = true;
+    }
   list.push_back(product(5, 7, 0, 0, F32, F32, F32, 2, 1));
   list.push_back(product(5, 7, 0, 4, F32, F32, F32, 1, 1));
   return list;
@@ -110,32 +119,34 @@ void ProductTest::SetUp() {
   toy.gpu = std::string(GetParam()).rfind("cuda", 0) == 0;
   program::ProgramT table = toyProgram(toy);
   base = table.device_bytes;
-  table.device_bytes += 3 * kRegion;
+  table.device_bytes += 4 * kRegion;
   auto buffer = std::make_unique<program::BufferT>();
   buffer->name = "products";
   buffer->device = 0;
   buffer->offset = base;
-  buffer->bytes = 3 * kRegion;
+  buffer->bytes = 4 * kRegion;
   table.buffers.push_back(std::move(buffer));
   for (const program::GemmT &gemm : list) {
     auto entry = std::make_unique<program::EntryT>();
-    entry->arguments = 3;
+    entry->arguments = 4;
     entry->calls.push_back(std::make_unique<program::CallT>());
     entry->calls[0]->kind = program::CallKind::Gemm;
     entry->calls[0]->addresses = {
-        program::Address(0, 0), program::Address(1, 0), program::Address(2, 0)};
+        program::Address(0, 0), program::Address(1, 0), program::Address(3, 0)};
+    if (gemm.bias)
+      entry->calls[0]->addresses.push_back(program::Address(2, 0));
     entry->calls[0]->gemm = std::make_unique<program::GemmT>(gemm);
     entry->calls[0]->node = "node_product";
     auto op = std::make_unique<program::OpT>();
     op->kind = program::OpKind::Launch;
     op->device = 0;
     op->entry = (int32_t)table.entries.size();
-    for (uint32_t i = 0; i < 3; ++i) {
+    for (uint32_t i = 0; i < 4; ++i) {
       op->operands.push_back(std::make_unique<program::OperandT>());
       op->operands[i]->buffers = {(uint32_t)table.buffers.size() - 1};
       op->operands[i]->offset = i * kRegion;
       op->operands[i]->bytes = kRegion;
-      op->operands[i]->access = i == 2 ? 3 : 1;
+      op->operands[i]->access = i == 3 ? 3 : 1;
     }
     table.entries.push_back(std::move(entry));
     table.ops.push_back(std::move(op));
@@ -144,7 +155,7 @@ void ProductTest::SetUp() {
   Status status = Program::load(folder / "toy.rondo", program);
   ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_TRUE(Executable::create(*program, executable).ok());
-  ASSERT_TRUE(shared.allocate(4 * kRegion, "shared memory").ok());
+  ASSERT_TRUE(shared.allocate(5 * kRegion, "shared memory").ok());
   DeviceOptions options;
   status = openDevices(GetParam(), *program, *executable, options, devices);
   ASSERT_TRUE(status.ok()) << status.message();
@@ -154,18 +165,18 @@ void ProductTest::SetUp() {
 
 void ProductTest::check(uint32_t number) {
   const program::GemmT &gemm = list[number];
-  ElementType types[3] = {gemm.type_a, gemm.type_b, gemm.type_c};
+  ElementType types[4] = {gemm.type_a, gemm.type_b, gemm.type_c, gemm.type_c};
   std::byte *host = shared.buffer().data,
             *arena = devices[0]->arena().data + base;
   std::uniform_real_distribution<float> values(-1, 1);
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     for (uint64_t e = 0; e < kRegion / elementBytes(types[i]); ++e)
       store(host + i * kRegion, types[i], e, values(random));
-  std::vector<std::byte> before(host + 2 * kRegion, host + 3 * kRegion);
-  auto *events = new (host + 3 * kRegion) Event[3];
+  std::vector<std::byte> before(host + 3 * kRegion, host + 4 * kRegion);
+  auto *events = new (host + 4 * kRegion) Event[3];
   Task up, launch, down;
   up.kind = down.kind = TaskKind::Copy;
-  up.bytes = 3 * kRegion;
+  up.bytes = 4 * kRegion;
   down.bytes = kRegion;
   launch.kind = TaskKind::Launch;
   launch.entry = 4 + number;
@@ -175,8 +186,9 @@ void ProductTest::check(uint32_t number) {
   launch.waits.push_back({&events[0], 0, 0});
   down.waits.push_back({&events[1], 0, 0});
   std::byte *upload[2] = {host, arena},
-            *run[3] = {arena, arena + kRegion, arena + 2 * kRegion},
-            *download[2] = {arena + 2 * kRegion, host + 2 * kRegion};
+            *run[4] = {arena, arena + kRegion, arena + 2 * kRegion,
+                       arena + 3 * kRegion},
+            *download[2] = {arena + 3 * kRegion, host + 3 * kRegion};
   devices[0]
       ->lane(program::Lane::ActivationUp)
       .submit({&up, 0, upload, nullptr});
@@ -207,6 +219,8 @@ void ProductTest::check(uint32_t number) {
         double rounded = std::fabs(sum);
         if (gemm.accumulate)
           sum += load(before.data(), gemm.type_c, c);
+        if (gemm.bias)
+          sum += load(host + 2 * kRegion, gemm.type_c, (uint64_t)j);
         inside[c] = true;
         // f32 sums, and one rounding of the result: no TF32, whose products are
         // off by 5e-4.
@@ -215,7 +229,7 @@ void ProductTest::check(uint32_t number) {
                                                             : 1e-6;
         worst = std::max(
             worst,
-            std::fabs(load(host + 2 * kRegion, gemm.type_c, c) - sum) /
+            std::fabs(load(host + 3 * kRegion, gemm.type_c, c) - sum) /
                 (rounding * (std::fabs(sum) + (gemm.accumulate ? rounded : 0)) +
                  1e-6 * size + 1e-7));
       }
@@ -223,7 +237,7 @@ void ProductTest::check(uint32_t number) {
   // What lies between rows and after the last one stays.
   for (uint64_t e = 0; e < inside.size(); ++e)
     if (!inside[e] && load(before.data(), gemm.type_c, e) !=
-                          load(host + 2 * kRegion, gemm.type_c, e)) {
+                          load(host + 3 * kRegion, gemm.type_c, e)) {
       ADD_FAILURE() << "product " << number << " wrote element " << e;
       break;
     }

@@ -51,3 +51,60 @@ TEST(Chain, RandomModelsPassEveryVerifier) {
   EXPECT_GT(plans, 400u);
   EXPECT_GT(infeasible, 5u);
 }
+
+TEST(Chain, EveryWayToSaveMemoryPassesEveryVerifier) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    ChainOptions options;
+    Model model = randomModel(random);
+    options.devices = 1 + random() % 3;
+    options.keep = (SaveSet)(random() % 3);
+    options.save = options.keep == SaveSet::Input ? (SaveSet)(1 + random() % 2)
+                                                  : options.keep;
+    options.rotate = random() % 4 > 0;
+    ChainResult most = runChain(model, options), least = most;
+    ASSERT_TRUE(most.outcome) << most.failedAt << join(most.outcome);
+    least.plan.buffers = {1, 1};
+    for (Stage &stage : least.plan.stages)
+      if (stage.kind == StageKind::Fused) {
+        uint32_t trains = 0;
+        while (std::none_of(model.layers[trains].parameters.begin(),
+                            model.layers[trains].parameters.end(),
+                            [](auto &p) { return p.gradientOffset >= 0; }))
+          ++trains;
+        uint32_t first = std::max(stage.begin, trains);
+        if (first + 1 < stage.end)
+          stage.rebuilt = random() % (stage.end - first);
+      }
+    runFromStages(model, options, least);
+    ASSERT_TRUE(least.outcome) << least.failedAt << join(least.outcome);
+    // Without rebuilding, fewer buffers are never more memory.
+    bool rebuilds =
+        std::any_of(least.plan.stages.begin(), least.plan.stages.end(),
+                    [](const Stage &stage) { return stage.rebuilt > 0; });
+    if (!rebuilds)
+      EXPECT_LE(least.schedule.arenaBytes[0], most.schedule.arenaBytes[0]);
+  }
+}
+
+TEST(Chain, OneSlotsBuffersCostLittleOnOneDevice) {
+  // Copies take about half of the time of the launches, and hide.
+  Model model = chainModel(20, 4, 2, 1);
+  ChainResult results[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    ChainResult &result = results[i];
+    ChainOptions options;
+    options.keep = options.save = SaveSet::Products;
+    result = runChain(model, options);
+    ASSERT_TRUE(result.outcome) << join(result.outcome);
+    ASSERT_EQ(result.plan.stages.size(), 1u);
+    result.plan.buffers = {i + 1, i + 1};
+    runFromStages(model, options, result);
+    ASSERT_TRUE(result.outcome) << result.failedAt << join(result.outcome);
+  }
+  EXPECT_LT(results[0].schedule.arenaBytes[0],
+            0.6 * results[1].schedule.arenaBytes[0]);
+  EXPECT_LT(results[0].simulation.iteration,
+            1.01 * results[1].simulation.iteration);
+}

@@ -63,6 +63,25 @@ void everyPlan(uint32_t layers, uint32_t firstBackward,
   }
 }
 
+/// Each way to save memory with the plan's stages, where memory binds.
+void everyWayToRun(Plan &plan, uint32_t firstBackward, bool binds,
+                   const std::function<void()> &visit) {
+  Stage &fused = *std::find_if(
+      plan.stages.begin(), plan.stages.end(),
+      [](const Stage &stage) { return stage.kind == StageKind::Fused; });
+  uint32_t first = std::max(fused.begin, firstBackward);
+  for (SlotBuffers buffers :
+       {SlotBuffers{2, 2}, SlotBuffers{2, 1}, SlotBuffers{1, 1}})
+    for (uint32_t rebuilt = 0;
+         rebuilt == 0 || first + rebuilt + 1 <= fused.end - 1; ++rebuilt) {
+      plan.buffers = buffers;
+      fused.rebuilt = rebuilt;
+      visit();
+      if (!binds)
+        return;
+    }
+}
+
 /// The best value of the objective over all plans that fit exactly.
 double bestOfAll(const Model &model, const PartitionProblem &problem,
                  const ChainOptions &options) {
@@ -72,25 +91,28 @@ double bestOfAll(const Model &model, const PartitionProblem &problem,
       trains |= parameter.gradientOffset >= 0;
   --firstBackward;
   double best = std::numeric_limits<double>::infinity();
-  everyPlan((uint32_t)model.layers.size(), firstBackward,
-            [&](const std::vector<Stage> &stages) {
-              Plan plan;
-              plan.stages = stages;
-              plan.keep.assign(model.layers.size(), options.keep);
-              plan.save.assign(model.layers.size(), options.save);
-              double cost =
-                  problem.predict(plan) * (1 + 1e-4 * (double)stages.size());
-              if (cost >= best)
-                return;
-              if (options.deviceLimit) {
-                SlotProblem{model, options.devices, options.rotate}.solve(plan);
-                Schedule schedule;
-                TransferProblem{model, problem.machine, plan}.solve(schedule);
-                if (!MemoryProblem{options.deviceLimit, 0}.solve(schedule))
-                  return;
-              }
-              best = cost;
-            });
+  everyPlan(
+      (uint32_t)model.layers.size(), firstBackward,
+      [&](const std::vector<Stage> &stages) {
+        Plan plan;
+        plan.stages = stages;
+        plan.keep.assign(model.layers.size(), options.keep);
+        plan.save.assign(model.layers.size(), options.save);
+        everyWayToRun(plan, firstBackward, options.deviceLimit > 0, [&] {
+          double cost =
+              problem.predict(plan) * (1 + 1e-4 * (double)stages.size());
+          if (cost >= best)
+            return;
+          if (options.deviceLimit) {
+            SlotProblem{model, options.devices, options.rotate}.solve(plan);
+            Schedule schedule;
+            TransferProblem{model, problem.machine, plan}.solve(schedule);
+            if (!MemoryProblem{options.deviceLimit, 0}.solve(schedule))
+              return;
+          }
+          best = cost;
+        });
+      });
   return best;
 }
 
@@ -176,6 +198,57 @@ TEST(Partition, OneDeviceFusesEverything) {
   }
 }
 
+TEST(Partition, OneDeviceFusesEverythingInLittleMemory) {
+  // 30 layers with 1 KiB of parameters and 2 KiB each of gradients and
+  // products.
+  ModelMaker maker;
+  maker.model.microBatches = 4;
+  maker.model.staleness = 1;
+  for (uint32_t l = 0; l < 30; ++l) {
+    LayerSpec spec;
+    spec.products = {2048};
+    maker.layer(spec);
+  }
+  Model model = maker.make();
+  Machine machine = testMachine(1);
+  auto planWith = [&](uint64_t limit) {
+    PartitionProblem problem{model, machine, SaveSet::Input, SaveSet::Products,
+                             limit};
+    Plan plan;
+    EXPECT_TRUE(problem.solve(plan));
+    EXPECT_EQ(join(problem.verify(plan)), "");
+    EXPECT_EQ(shapeOf(plan), "X0-30 ") << limit;
+    return plan;
+  };
+  // Two slots' parameters and gradients, one slot's gradients, one slot's
+  // both; then part of the layers is rebuilt.
+  EXPECT_EQ(planWith(270000).buffers, (SlotBuffers{2, 2}));
+  EXPECT_EQ(planWith(210000).buffers, (SlotBuffers{2, 1}));
+  Plan plan = planWith(170000);
+  EXPECT_EQ(plan.buffers, (SlotBuffers{1, 1}));
+  EXPECT_EQ(plan.stages[0].rebuilt, 0u);
+  plan = planWith(145000);
+  EXPECT_EQ(plan.buffers, (SlotBuffers{1, 1}));
+  EXPECT_GT(plan.stages[0].rebuilt, 0u);
+  EXPECT_LT(plan.stages[0].rebuilt, 29u);
+  EXPECT_NE(plan.reason.find("that rebuilds " +
+                             std::to_string(plan.stages[0].rebuilt) +
+                             " of them for backward and 0 backward stages on 1 "
+                             "device, with buffers for one slot at a time"),
+            std::string::npos)
+      << plan.reason;
+  // As few as make it fit.
+  Schedule schedule;
+  auto fits = [&] {
+    SlotProblem{model, 1}.solve(plan);
+    EXPECT_TRUE((TransferProblem{model, machine, plan}.solve(schedule)));
+    return (bool)MemoryProblem{145000, 0}.solve(schedule);
+  };
+  EXPECT_TRUE(fits());
+  --plan.stages[0].rebuilt;
+  EXPECT_FALSE(fits());
+}
+
 TEST(Partition, TinyMemoryMakesManyStages) {
   Model model = chainModel(30);
   Machine machine = testMachine(2);
@@ -232,12 +305,10 @@ TEST(Partition, SaysWhatDoesNotFit) {
   EXPECT_TRUE(outcome.infeasible);
   EXPECT_EQ(join(outcome),
             "no plan fits into 5000 bytes of device memory: the smallest one "
-            "needs 12032 bytes (11.75 KiB). Layer 'layer1' "
-            "alone, forward and backward, needs 5888 bytes (parameters 1024 "
-            "bytes, gradients 2048 bytes, transferred values "
-            "1536 bytes, saved values and workspace 1280 bytes), and the next "
-            "slot is prefetched beside it. Give more device "
-            "memory, or make micro-batches smaller\n");
+            "needs 8960 bytes. Layer 'layer1' alone, forward and backward, "
+            "needs 5888 bytes (parameters 1024 bytes, gradients 2048 bytes, "
+            "transferred values 1536 bytes, saved values and workspace 1280 "
+            "bytes). Give more device memory, or make micro-batches smaller\n");
 }
 
 TEST(Partition, VerifierNamesWhatIsWrong) {
@@ -307,6 +378,13 @@ TEST(Partition, VerifierNamesWhatIsWrong) {
   plan.stages.resize(2);
   EXPECT_EQ(join(problem.verify(plan)), "no stage runs the loss layer\n");
   plan = good;
+  plan.stages[2].rebuilt = 2;
+  plan.stages[3].rebuilt = 1;
+  EXPECT_EQ(join(problem.verify(plan)),
+            "stage 2 rebuilds 2 layers, which only a fused stage does, and "
+            "never the loss layer\nstage 3 rebuilds 1 layers, which only a "
+            "fused stage does, and never the loss layer\n");
+  plan = good;
   plan.stages[2].gradientBytes = 0;
   EXPECT_EQ(join(problem.verify(plan)),
             "stage 2 says that it makes 0 bytes of gradients, but 4096 are\n");
@@ -329,6 +407,15 @@ TEST(Partition, VerifierNamesWhatIsWrong) {
       join(PartitionProblem{model, machine, SaveSet::Input, SaveSet::All, 9999}
                .verify(plan)),
       "stage 1 needs 10000 bytes on its device, the limit is 9999\n");
+  // Of gradients there are buffers for one slot; forward stages have none.
+  for (Stage &s : plan.stages)
+    s.deviceBytes = 8000;
+  plan.buffers = {2, 1};
+  EXPECT_EQ(
+      join(PartitionProblem{model, machine, SaveSet::Input, SaveSet::All, 8191}
+               .verify(plan)),
+      "slots 0 and 2 follow each other on a device with 8192 bytes of "
+      "parameters and gradients, the limit is 8191\n");
 }
 
 TEST(Partition, PlansLargeModelsFast) {

@@ -30,9 +30,11 @@ struct Case {
   Schedule schedule;
 
   Case(Model aModel, std::vector<Stage> stages, uint32_t devices = 1,
-       SaveSet keep = SaveSet::Input, SaveSet save = SaveSet::All)
+       SaveSet keep = SaveSet::Input, SaveSet save = SaveSet::All,
+       SlotBuffers buffers = {})
       : model(std::move(aModel)), machine(testMachine(devices)) {
     plan.stages = std::move(stages);
+    plan.buffers = buffers;
     plan.keep.assign(model.layers.size(), keep);
     plan.save.assign(model.layers.size(), save);
     EXPECT_TRUE(SlotProblem({model, devices}).solve(plan));
@@ -106,29 +108,29 @@ TEST(Transfers, OneIterationFromEndToEnd) {
           "forward layer0 mb 0",
           "forward layer1 mb 0",
           "download input 0 of layer 'layer2' mb 0",
-          "zero gradient of 'block2' by layer 'layer2'",
           "upload input 0 of layer 'layer2' mb 0 for slot 1",
           "upload model input 'labels' mb 0 for slot 1",
           "upload seed mb 0 for slot 1",
           // the backward stage begins at layer 0, which has no inputs but `ids`
           "upload parameters of block0 for slot 2",
           "upload parameters of block1 for slot 2",
+          "zero gradient of 'block2' by layer 'layer2'",
           "forward_backward layer2 mb 0",
           "download loss mb 0",
           "download cotangent of input 0 of layer 'layer2' mb 0",
           "download gradient of 'block2' by layer 'layer2'",
           "update block2",
           "loss",
-          "zero gradient of 'block1' by layer 'layer1'",
-          "zero gradient of 'block0' by layer 'layer0'",
           "upload model input 'ids' mb 0 for slot 2",
           "forward_all layer0 mb 0",
           // no one needs what layer1 sends on: its saved set alone is rebuilt,
           // before dy is there
           "rebuild_all layer1 mb 0",
           "upload cotangent of input 0 of layer 'layer2' mb 0 for slot 2",
+          "zero gradient of 'block1' by layer 'layer1'",
           "backward_all layer1 mb 0",
           "download gradient of 'block1' by layer 'layer1'",
+          "zero gradient of 'block0' by layer 'layer0'",
           "backward_all_nodx layer0 mb 0",
           "download gradient of 'block0' by layer 'layer0'",
           "update block1",
@@ -153,6 +155,60 @@ TEST(Transfers, FusedStageUploadsOnceAndKeepsOnTheDevice) {
   EXPECT_EQ(c.count("download"), 3u + 2); // and the losses
   EXPECT_EQ(c.count("forward_all"), 4u);
   EXPECT_EQ(c.count("rebuild"), 0u);
+}
+
+TEST(Transfers, FusedStageRebuildsItsFirstLayers) {
+  Stage fused = stage(StageKind::Fused, 0, 4);
+  fused.rebuilt = 2;
+  Case c(chainModel(4, 1), {fused});
+  EXPECT_EQ(c.count("download"), 4u + 1); // gradients and the loss
+  std::vector<std::string> launches;
+  for (const Op &op : c.schedule.ops)
+    if (op.kind == OpKind::Launch)
+      launches.push_back(op.name);
+  EXPECT_EQ(launches,
+            (std::vector<std::string>{
+                "forward layer0 mb 0", "forward layer1 mb 0",
+                "forward_all layer2 mb 0", "forward_backward layer3 mb 0",
+                "backward_all layer2 mb 0", "rebuild_all layer1 mb 0",
+                "backward_all layer1 mb 0", "rebuild_all layer0 mb 0",
+                "backward_all_nodx layer0 mb 0"}));
+}
+
+TEST(Transfers, ParametersStayForTheRoundsOfOneStage) {
+  // On two devices slots 0 and 2 are the first one's.
+  for (uint32_t devices : {1u, 2u})
+    for (uint32_t buffers : {1u, 2u}) {
+      Case c(chainModel(3, 2, 4, 1), {stage(StageKind::Fused, 0, 3)}, devices,
+             SaveSet::Products, SaveSet::Products, {buffers, buffers});
+      EXPECT_EQ(c.count("upload parameters"), 3u * devices);
+      EXPECT_EQ(c.count("zero gradient"), 3u * 4);
+      EXPECT_EQ(c.count("download gradient"), 3u * 4);
+    }
+}
+
+TEST(Transfers, BuffersForOneSlotAreMirrored) {
+  Case c(chainModel(3, 1, 1, 1), {stage(StageKind::Fused, 0, 3)}, 1,
+         SaveSet::Products, SaveSet::Products, {1, 1});
+  EXPECT_EQ(c.operands(c.find("upload parameters of block0 for slot 0")),
+            "parameters of 'block0' even,parameters of 'block0' odd+1; "
+            "w:parameters of 1024 bytes #0,parameters of 1024 bytes #2; ");
+  EXPECT_EQ(c.operands(c.find("zero gradient of 'block0' by layer 'layer0'")),
+            "w:gradients of 2048 bytes #2; ");
+  // The next slot's parameters come behind the launches whose buffers they
+  // take.
+  Case d(chainModel(3, 1), threeStages(), 1, SaveSet::Input, SaveSet::All,
+         {1, 1});
+  std::vector<std::string> names = d.names();
+  auto at = [&](const std::string &name) {
+    auto it = std::find(names.begin(), names.end(), name);
+    EXPECT_NE(it, names.end()) << name;
+    return it - names.begin();
+  };
+  EXPECT_LT(at("forward layer1 mb 0"),
+            at("upload parameters of block2 for slot 1"));
+  EXPECT_LT(at("forward_backward layer2 mb 0"),
+            at("upload parameters of block0 for slot 2"));
 }
 
 TEST(Transfers, KeptSetsTravelAndAreNotRebuilt) {

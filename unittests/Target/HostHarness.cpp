@@ -192,7 +192,7 @@ CompiledModule::getEntry(const std::string &function) const {
 //===----------------------------------------------------------------------===//
 
 static void multiply(const Call &call, const uint8_t *a, const uint8_t *b,
-                     uint8_t *c) {
+                     uint8_t *c, const uint8_t *bias) {
   auto get = [](const uint8_t *base, int64_t index, Type type) {
     int64_t width = kern::getElementBytes(type);
     return decode(readBits(base + index * width, width), cast<FloatType>(type));
@@ -213,8 +213,9 @@ static void multiply(const Call &call, const uint8_t *a, const uint8_t *b,
                       (call.transposeB ? j * call.ldb + l : l * call.ldb + j),
                   call.typeB);
         int64_t at = batch * call.strideC + i * call.ldc + j;
-        double value =
-            call.alpha * sum + (call.accumulate ? get(c, at, call.typeC) : 0);
+        double value = call.alpha * sum +
+                       (call.accumulate ? get(c, at, call.typeC) : 0) +
+                       (bias ? get(bias, j, call.typeC) : 0);
         uint64_t bits = encode(value, cast<FloatType>(call.typeC));
         std::memcpy(c + at * widthC, &bits, widthC);
       }
@@ -270,7 +271,8 @@ CompiledModule::run(const std::string &function,
     }
     case Call::Kind::Gemm:
       multiply(call, (uint8_t *)pointers[0], (uint8_t *)pointers[1],
-               (uint8_t *)pointers[2]);
+               (uint8_t *)pointers[2],
+               call.bias ? (uint8_t *)pointers[3] : nullptr);
       break;
     case Call::Kind::Attention:
     case Call::Kind::AttentionGrad:

@@ -64,6 +64,7 @@ struct Config {
   double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
+  int64_t headChunk = 1024; ///< Rows of the loss head's logits at once.
   Attention attention = Attention::Auto;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;

@@ -66,7 +66,8 @@ struct Call {
   /// for one.
   std::string gpuSymbol;
   std::array<uint32_t, 3> block{}, grid{};
-  uint64_t bytes = 0; ///< Zero, Copy.
+  uint64_t bytes = 0; ///< Zero, Copy; Kernel: what it moves, as the cost model
+                      ///< counts.
   std::string node;   ///< For errors and traces.
 
   // Gemm.
@@ -76,6 +77,7 @@ struct Call {
   int64_t strideA = 0, strideB = 0, strideC = 0;
   float alpha = 1;
   bool accumulate = false;
+  bool bias = false; ///< Then its address comes after C's.
   mlir::Type typeA, typeB, typeC; ///< f32, bf16 or f16.
 
   // Attention, AttentionGrad.

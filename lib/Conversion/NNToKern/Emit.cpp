@@ -134,6 +134,10 @@ void Emitter::emitStep(const Step &step) {
           [&](nn::AttentionOp op) { emitAttention(*this, op); })
       .Case<nn::AttentionGradOp>(
           [&](nn::AttentionGradOp op) { emitAttentionGrad(*this, op); })
+      .Case<nn::LinearCrossEntropyOp>(
+          [&](nn::LinearCrossEntropyOp op) { emitLossHead(*this, op); })
+      .Case<nn::LinearCrossEntropyGradOp>(
+          [&](nn::LinearCrossEntropyGradOp op) { emitLossHeadGrad(*this, op); })
       .Case<nn::ConstantOp>([&](nn::ConstantOp op) {
         kern::ConstantOp::create(builder, op.getLoc(), op.getValue(),
                                  getMemory(op.getResult()));

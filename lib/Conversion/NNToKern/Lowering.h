@@ -148,6 +148,9 @@ private:
   kern::FuncOp target;
   llvm::DenseMap<mlir::Value, mlir::Value> memory;
   friend class AttentionEmitter;
+  friend class LossHeadEmitter;
+  friend void emitLossHead(Emitter &, nn::LinearCrossEntropyOp);
+  friend void emitLossHeadGrad(Emitter &, nn::LinearCrossEntropyGradOp);
   friend class LibraryAttentionEmitter;
 };
 
@@ -161,6 +164,10 @@ void emitLibraryAttention(Emitter &emitter, mlir::Operation *op);
 void emitAttention(Emitter &emitter, nn::AttentionOp op);
 void emitAttentionGrad(Emitter &emitter, nn::AttentionGradOp op);
 
+/// A linear layer under a cross entropy, by chunks of rows.
+void emitLossHead(Emitter &emitter, nn::LinearCrossEntropyOp op);
+void emitLossHeadGrad(Emitter &emitter, nn::LinearCrossEntropyGradOp op);
+
 /// Where the matrices of one product of a batch begin.
 struct GemmOffsets {
   int64_t a = 0, b = 0, c = 0;
@@ -172,6 +179,7 @@ struct GemmShape {
   int64_t lda = 0, ldb = 0, ldc = 0;
   float alpha = 1;
   bool accumulate = false;
+  mlir::Value bias; ///< Memory of one product's n columns, or null.
 };
 /// Sets the leading dimension and transposition of an operand that is stored
 /// with these strides; `rows` and `columns` before transposition.

@@ -46,7 +46,8 @@ bool lowering::isGradient(func::FuncOp function, unsigned index) {
 LogicalResult Plan::checkProducts() {
   bool failedAny = false;
   for (Operation &op : function.getBody().front()) {
-    if (!isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp>(op) ||
+    if (!isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp,
+             nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op) ||
         !getElementTypeOrSelf(op.getOperand(0)).isF64())
       continue;
     op.emitError("'") << op.getName()
@@ -55,6 +56,13 @@ LogicalResult Plan::checkProducts() {
     failedAny = true;
   }
   return failure(failedAny);
+}
+
+/// Whether what computes `value` can add it to what is there.
+static bool addsToGradient(Value value) {
+  if (auto head = value.getDefiningOp<nn::LinearCrossEntropyGradOp>())
+    return value == head.getDWeight() || value == head.getDBias();
+  return isa<nn::MatmulOp, nn::ScatterAddOp>(value.getDefiningOp());
 }
 
 /// Products and scatters that only a gradient uses add to it themselves; other
@@ -69,8 +77,7 @@ void Plan::placeGradient(Value value, int64_t result) {
       break;
   }
   bool isF32 = cast<RankedTensorType>(base.getType()).getElementType().isF32();
-  if (producer && isa<nn::MatmulOp, nn::ScatterAddOp>(producer) && isOnlyUse &&
-      isF32) {
+  if (producer && addsToGradient(base) && isOnlyUse && isF32) {
     resultOf[base] = result;
     accumulated.insert(base);
     return;

@@ -48,11 +48,11 @@ void lowering::createGemms(OpBuilder &builder, Location loc,
     }
     if (batch == 1)
       stride = {};
-    kern::GemmOp::create(builder, loc, a, b, c, shape.m, shape.n, shape.k,
-                         batch, shape.transposeA, shape.transposeB, shape.lda,
-                         shape.ldb, shape.ldc, stride.a, stride.b, stride.c,
-                         first.a, first.b, first.c, APFloat(shape.alpha),
-                         shape.accumulate);
+    kern::GemmOp::create(builder, loc, a, b, c, shape.bias, shape.m, shape.n,
+                         shape.k, batch, shape.transposeA, shape.transposeB,
+                         shape.lda, shape.ldb, shape.ldc, stride.a, stride.b,
+                         stride.c, first.a, first.b, first.c,
+                         APFloat(shape.alpha), shape.accumulate);
     products = products.drop_front(batch);
   }
 }

@@ -262,8 +262,10 @@ bool lowering::isFusible(Operation *op) {
   if (isa<nn::ConstantOp>(op))
     return getSplat(op->getResult(0)).has_value();
   return isa<nn::NNDialect>(op->getDialect()) &&
-         !isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp, nn::GatherOp,
-              nn::GatherNDOp, nn::ScatterAddOp, nn::CumsumOp, nn::ReadOp>(op);
+         !isa<nn::MatmulOp, nn::AttentionOp, nn::AttentionGradOp,
+              nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp,
+              nn::GatherOp, nn::GatherNDOp, nn::ScatterAddOp, nn::CumsumOp,
+              nn::ReadOp>(op);
 }
 
 Value lowering::stripReshapes(Value value) {

@@ -213,6 +213,10 @@ SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
     for (unsigned index = 0; index < 3; ++index)
       operands[index] = getHeadView(op->getOperand(index), forLibrary).base;
+  if (isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op)) {
+    operands[0] = getMatrixView(op->getOperand(0), /*leadingRows=*/true).base;
+    operands[1] = getMatrixView(op->getOperand(1), /*leadingRows=*/false).base;
+  }
   if (auto grad = dyn_cast<nn::AttentionGradOp>(op)) {
     operands.back() = getHeadView(grad.getCotangent(), forLibrary).base;
     if (forLibrary)

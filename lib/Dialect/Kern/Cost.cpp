@@ -8,6 +8,7 @@
 
 #include "rondo/Dialect/Kern/Kern.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -46,8 +47,13 @@ static double getAccessBytes(FusedOp op, Value memref, AccessAttr access) {
 static OpCost getFusedCost(FusedOp op, const KernTarget &target) {
   OpCost cost;
   cost.flops = getScalarCost(op) * op.getPoints();
+  // One memref may be read in several ways: rotary embedding reads its halves
+  // in both orders.
+  llvm::MapVector<Value, double> read;
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
-    cost.bytes += getAccessBytes(op, input, op.getInputAccessAt(index));
+    read[input] += getAccessBytes(op, input, op.getInputAccessAt(index));
+  for (auto [input, bytes] : read)
+    cost.bytes += std::min(bytes, double(getBytes(input)));
   for (auto [index, output] : llvm::enumerate(op.getOutputs()))
     cost.bytes += getAccessBytes(op, output, op.getOutputAccessAt(index)) *
                   (op.getAccumulate()[index] ? 2 : 1);
@@ -67,6 +73,8 @@ static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
   cost.bytes =
       batch * (m * k * bytes(op.getA()) + k * n * bytes(op.getB()) +
                m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
+  if (op.getBias())
+    cost.bytes += n * bytes(op.getBias());
   cost.timeNs =
       std::max(cost.flops / target.flopsPerNs, cost.bytes / target.bytesPerNs);
   return cost;

@@ -40,6 +40,8 @@ Effects kern::getEffects(Operation *op) {
       })
       .Case<GemmOp>([&](GemmOp gemm) {
         effects.reads.append({&gemm.getAMutable(), &gemm.getBMutable()});
+        for (OpOperand &bias : gemm.getBiasMutable())
+          effects.reads.push_back(&bias);
         if (gemm.getAccumulate())
           effects.reads.push_back(&gemm.getCMutable());
         effects.writes.push_back(&gemm.getCMutable());
@@ -214,6 +216,17 @@ LogicalResult GemmOp::verify() {
       failed(verifyMatrix(*this, "C", getC(), m, n, getLdc(), getStrideC(),
                           getOffsetC())))
     return failure();
+  if (getBias()) {
+    auto bias = cast<MemRefType>(getBias().getType());
+    Type element = cast<MemRefType>(getC().getType()).getElementType();
+    if (bias.getNumElements() != n || bias.getElementType() != element)
+      return emitOpError("bias of type ")
+             << bias << " is not " << n << " elements of " << element
+             << ", C's element type";
+    if (batch != 1 || getAccumulate())
+      return emitOpError("adds a bias in a batch, or to what is there; it is "
+                         "one or the other");
+  }
   if (batch == 1)
     return success();
   // Matrices of C must not share elements: apart, or interleaved in rows.

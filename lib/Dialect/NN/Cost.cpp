@@ -173,3 +173,18 @@ static Cost getAttentionCost(AttentionLikeOp op, int64_t keyProducts,
 Cost AttentionOp::getCost() { return getAttentionCost(*this, 1, 1); }
 /// Scores, dQ, dK; dP, dV.
 Cost AttentionGradOp::getCost() { return getAttentionCost(*this, 3, 2); }
+
+/// `products` of the logits' size, and of each logit `perLogit`.
+template <typename HeadOp>
+static Cost getLossHeadCost(HeadOp op, int64_t products, int64_t perLogit) {
+  int64_t k = tensorOf(op.getHidden()).getDimSize(1);
+  Cost cost = getStreamingCost(op, op.getRows() * op.getClasses() *
+                                       (2 * k * products + perLogit));
+  cost.isProduct = true;
+  return cost;
+}
+
+Cost LinearCrossEntropyOp::getCost() { return getLossHeadCost(*this, 1, 4); }
+Cost LinearCrossEntropyGradOp::getCost() {
+  return getLossHeadCost(*this, 3, 7);
+}

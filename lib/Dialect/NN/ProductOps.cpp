@@ -218,3 +218,85 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *context,
   types.push_back(RankedTensorType::get({}, element));
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Loss heads
+//===----------------------------------------------------------------------===//
+
+/// What nn.linear_cross_entropy and its derivative share.
+template <typename HeadOp>
+static LogicalResult verifyLossHead(HeadOp op) {
+  RankedTensorType hidden = tensorOf(op.getHidden()),
+                   weight = tensorOf(op.getWeight()),
+                   labels = tensorOf(op.getLabels());
+  if (hidden.getRank() != 2 || weight.getRank() != 2 || labels.getRank() != 1 ||
+      hidden.getDimSize(0) != labels.getDimSize(0) ||
+      hidden.getDimSize(1) !=
+          weight.getDimSize(op.getTransposeWeight() ? 1 : 0))
+    return op.emitOpError()
+           << "needs hidden [n, k], weight "
+           << (op.getTransposeWeight() ? "[classes, k]" : "[k, classes]")
+           << " and labels [n], but has " << shapeToString(hidden.getShape())
+           << ", " << shapeToString(weight.getShape()) << " and "
+           << shapeToString(labels.getShape());
+  Type element = hidden.getElementType();
+  if (weight.getElementType() != element)
+    return op.emitOpError()
+           << "weight has element type " << weight.getElementType()
+           << ", but hidden has " << element;
+  if (op.getBias()) {
+    RankedTensorType bias = tensorOf(op.getBias());
+    if (bias != weight.clone(ArrayRef<int64_t>{op.getClasses()}))
+      return op.emitOpError()
+             << "bias has type " << bias << ", expected one " << element
+             << " for each of " << op.getClasses() << " classes";
+  }
+  Type logits = op.getLogits();
+  if (logits != element && !(logits.isF32() && !element.isF64()))
+    return op.emitOpError()
+           << "logits of type " << logits << " must have hidden's element type "
+           << element << (element.isF64() ? "" : " or f32");
+  if (op.getChunk() < 1)
+    return op.emitOpError()
+           << "chunk of " << op.getChunk() << " rows must be positive";
+  return success();
+}
+
+LogicalResult LinearCrossEntropyOp::verify() { return verifyLossHead(*this); }
+
+LogicalResult LinearCrossEntropyOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  Type element = getElementTypeOrSelf(adaptor.getHidden().getType());
+  types.push_back(RankedTensorType::get(
+      {}, element.isF64() ? element : Type(Float32Type::get(context))));
+  return success();
+}
+
+LogicalResult LinearCrossEntropyGradOp::verify() {
+  if (failed(verifyLossHead(*this)))
+    return failure();
+  RankedTensorType weight = tensorOf(getWeight());
+  Type wide = weight.getElementType().isF64()
+                  ? weight.getElementType()
+                  : Type(Float32Type::get(getContext()));
+  auto scalar = RankedTensorType::get({}, wide);
+  if (bool(getBias()) != bool(getDBias()))
+    return emitOpError() << "has d_bias exactly where it has a bias";
+  struct {
+    StringRef name;
+    Value value;
+    Type expected;
+  } values[] = {
+      {"seed", getSeed(), scalar},
+      {"loss", getLoss(), scalar},
+      {"d_hidden", getDHidden(), getHidden().getType()},
+      {"d_weight", getDWeight(), weight.clone(wide)},
+      {"d_bias", getDBias(), RankedTensorType::get({getClasses()}, wide)},
+  };
+  for (auto [name, value, expected] : values)
+    if (value && value.getType() != expected)
+      return emitOpError() << name << " has type " << value.getType()
+                           << ", expected " << expected;
+  return success();
+}

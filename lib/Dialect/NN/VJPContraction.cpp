@@ -118,3 +118,30 @@ LogicalResult AttentionOp::buildVJP(OpBuilder &builder,
       results[first + index] = grad->getResult(index);
   return success();
 }
+
+LogicalResult LinearCrossEntropyOp::buildVJP(OpBuilder &builder,
+                                             ArrayRef<Value> cotangents,
+                                             ArrayRef<bool> wanted,
+                                             SmallVectorImpl<Value> &results) {
+  size_t first = results.size();
+  results.append(getNumOperands(), Value());
+  constexpr unsigned kHidden = 0, kWeight = 1, kBias = 3;
+  bool wantsBias = getBias() && wanted[kBias];
+  if (!cotangents[0] || !(wanted[kHidden] || wanted[kWeight] || wantsBias))
+    return success();
+  Primitives p(builder, getLoc());
+  Type wide = getTensorType(getResult()).getElementType();
+  Type bias = getBias() ? getTensorType(getBias()).clone(wide) : Type();
+  auto grad = LinearCrossEntropyGradOp::create(
+      builder, getLoc(), getResult().getType(), getHidden().getType(),
+      getTensorType(getWeight()).clone(wide), bias, getHidden(), getWeight(),
+      getLabels(), cotangents[0], getBias(), getTransposeWeightAttr(),
+      getIgnoreIndexAttr(), getChunkAttr(), getLogitsAttr());
+  if (wanted[kHidden])
+    results[first + kHidden] = grad.getDHidden();
+  if (wanted[kWeight])
+    results[first + kWeight] = p.castLike(grad.getDWeight(), getWeight());
+  if (wantsBias)
+    results[first + kBias] = p.castLike(grad.getDBias(), getBias());
+  return success();
+}

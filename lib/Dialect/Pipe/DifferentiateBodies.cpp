@@ -140,6 +140,27 @@ static SmallVector<JointResult> withSaved(ArrayRef<JointResult> results,
   return all;
 }
 
+/// Takes the loss of a head from the operation that gives its cotangents: one
+/// visit to the logits.
+static void joinLossHeads(Joint &joint) {
+  for (auto grad : joint.getBlock().getOps<nn::LinearCrossEntropyGradOp>())
+    for (auto head : llvm::make_early_inc_range(
+             joint.getBlock().getOps<nn::LinearCrossEntropyOp>())) {
+      if (head.getHidden() != grad.getHidden() ||
+          head.getWeight() != grad.getWeight() ||
+          head.getLabels() != grad.getLabels() ||
+          head.getBias() != grad.getBias() ||
+          head->getAttrDictionary() != grad->getAttrDictionary())
+        continue;
+      for (JointResult &output : joint.outputs)
+        if (output.value == head.getResult())
+          output.value = grad.getLoss();
+      head.replaceAllUsesWith(grad.getLoss());
+      joint.forwardOps.erase(head);
+      head.erase();
+    }
+}
+
 LogicalResult DifferentiateBodies::differentiate(const Variant &variant) {
   if (!variant.backward)
     return success();
@@ -153,6 +174,7 @@ LogicalResult DifferentiateBodies::differentiate(const Variant &variant) {
   SmallVector<JointResult> all(joint->cotangents);
   llvm::append_range(all, joint->gradients);
   if (variant.isLoss) {
+    joinLossHeads(*joint);
     SmallVector<JointResult> results(joint->outputs);
     llvm::append_range(results, all);
     emitEntry(body, {EntryKind::ForwardBackward}, *joint, results, none);

@@ -34,16 +34,26 @@ static Value createCount(Value labels, IntegerAttr ignored, Location loc) {
 
 std::optional<LabelCount> pipe::buildLabelCount(func::FuncOp loss,
                                                 LayerBuilder &builder) {
-  nn::CrossEntropyOp entropy;
-  for (auto op : loss.getBody().getOps<nn::CrossEntropyOp>()) {
+  Operation *entropy = nullptr;
+  Value labels;
+  IntegerAttr ignored;
+  for (Operation &op : loss.getBody().front()) {
+    if (!isa<nn::CrossEntropyOp, nn::LinearCrossEntropyOp>(op))
+      continue;
     if (entropy)
       return std::nullopt;
-    entropy = op;
+    entropy = &op;
+    if (auto head = dyn_cast<nn::LinearCrossEntropyOp>(op)) {
+      labels = head.getLabels();
+      ignored = head.getIgnoreIndexAttr();
+    } else {
+      labels = cast<nn::CrossEntropyOp>(op).getLabels();
+      ignored = cast<nn::CrossEntropyOp>(op).getIgnoreIndexAttr();
+    }
   }
-  if (!entropy || !entropy.getIgnoreIndex())
+  if (!ignored)
     return std::nullopt;
-  Value count = createCount(entropy.getLabels(), entropy.getIgnoreIndexAttr(),
-                            entropy.getLoc());
+  Value count = createCount(labels, ignored, entropy->getLoc());
   LayerParts parts = builder.collect(count.getDefiningOp(), {});
   if (!parts.parameters.empty() || llvm::any_of(parts.ops, isProduct))
     return std::nullopt;

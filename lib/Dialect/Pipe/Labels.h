@@ -18,7 +18,7 @@ struct LabelCount {
   llvm::SmallVector<int64_t> inputs; ///< Inputs of `loss` that it takes.
 };
 
-/// The count of the labels that count in the only nn.cross_entropy of `loss`.
+/// The count of the labels that count in the only cross entropy of `loss`.
 /// Nothing if every micro-batch weighs the same: there is no such operation or
 /// more than one, no label is ignored, or the labels depend on more than
 /// inputs.

@@ -25,6 +25,15 @@ LogicalResult StageOp::verify() {
       static_cast<int64_t>(getGradientBytes()) < 0 ||
       static_cast<int64_t>(getDeviceBytes()) < 0)
     return emitOpError() << "has a negative time, flops or size";
+  if (getRebuilt() != 0 && getKind() != StageKind::Fused)
+    return emitOpError() << "rebuilds layers, which only a fused stage does "
+                            "without need";
+  if (static_cast<int64_t>(getRebuilt()) < 0 ||
+      static_cast<int64_t>(getRebuilt()) >= end - begin)
+    return emitOpError() << "rebuilds " << getRebuilt() << " of its "
+                         << end - begin
+                         << " layers, expected fewer: the loss layer has "
+                            "nothing to rebuild";
   return success();
 }
 
@@ -137,6 +146,11 @@ LogicalResult PlanOp::verifyRegions() {
     return emitOpError() << "has rotation " << getRotation()
                          << ", expected less than the number of devices, "
                          << getDevices();
+  for (auto [name, slots] : {std::pair("parameters", getParameterSlots()),
+                             std::pair("gradients", getGradientSlots())})
+    if (slots != 1 && slots != 2)
+      return emitOpError() << "has buffers for the " << name << " of " << slots
+                           << " slots, expected 1 or 2";
   if (getKeep().size() != getSave().size())
     return emitOpError() << "has 'keep' for " << getKeep().size()
                          << " layers and 'save' for " << getSave().size();

@@ -26,7 +26,13 @@ using BlasPreference = struct BlasPreferenceObject *;
 enum BlasType : int { BlasF32 = 0, BlasF16 = 2, BlasBF16 = 14 };
 enum BlasCompute : int { BlasComputeF32 = 68, BlasComputeTF32 = 77 };
 enum BlasTranspose : int32_t { BlasNormal = 0, BlasTransposed = 1 };
-enum BlasDescriptionAttribute : int { BlasTransposeA = 3, BlasTransposeB = 4 };
+enum BlasEpilogue : uint32_t { BlasAddBias = 4 };
+enum BlasDescriptionAttribute : int {
+  BlasTransposeA = 3,
+  BlasTransposeB = 4,
+  BlasEpilogueKind = 7,
+  BlasBiasPointer = 8
+};
 enum BlasLayoutAttribute : int { BlasBatchCount = 5, BlasBatchStride = 6 };
 enum BlasPreferenceAttribute : int {
   BlasMaxWorkspace = 1,

@@ -189,11 +189,11 @@ Status CudaExecutable::resolve(const program::Program &table) {
             " (kernel '" + std::string(text(source.gpu_symbol())) + "')";
       call.firstAddress = (uint32_t)places.size();
       call.addressCount = sizeOf(source.addresses());
-      uint64_t alignment[3] = {256, 256, 256};
+      uint64_t alignment[4] = {256, 256, 256, 256};
       for (uint32_t i = 0; i < call.addressCount; ++i) {
         const program::Address &address = *source.addresses()->Get(i);
         places.push_back({address.argument(), address.offset()});
-        if (i < 3 && address.argument() < alignments[e].size()) {
+        if (i < 4 && address.argument() < alignments[e].size()) {
           uint64_t offset = address.offset();
           alignment[i] = std::min(alignments[e][address.argument()],
                                   offset ? offset & -offset : 256);
@@ -245,62 +245,69 @@ uint32_t CudaExecutable::mostCalls() const {
   return most;
 }
 
-Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments,
+Status CudaExecutable::launch(uint32_t entry, std::byte *const *arguments,
                               Address status, Stream stream) {
-  const Entry &entry = entries[index];
-  for (uint32_t c = 0; c < entry.callCount; ++c) {
-    const Call &call = calls_[entry.firstCall + c];
-    auto address = [&](uint32_t i) {
-      const Place &place = places[call.firstAddress + i];
-      return reinterpret_cast<Address>(arguments[place.argument]) +
-             place.offset;
-    };
-    Result result = Success;
-    switch (call.kind) {
-    case CallKind::Kernel:
-      if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
-        break;
-      // The driver reads as many parameters as the kernel declares: the last is
-      // there for those that want it.
-      for (uint32_t i = 0; i <= call.addressCount; ++i) {
-        values[i] = i < call.addressCount ? address(i) : status + 4 * c;
-        parameters[i] = &values[i];
-      }
-      result = driver.launchKernel(call.function, call.grid[0], call.grid[1],
-                                   call.grid[2], call.block[0], call.block[1],
-                                   call.block[2], call.sharedBytes, stream,
-                                   parameters.data(), nullptr);
-      break;
-    case CallKind::Gemm:
-      if (Status product = gemms.run(call.gemm, address(0), address(1),
-                                     address(2), stream, widen);
-          !product.ok())
-        return Status(product.code(), call.name + ": " + product.message());
-      break;
-    case CallKind::Attention:
-    case CallKind::AttentionGrad: {
-      Address places[10];
-      for (uint32_t i = 0; i < call.addressCount; ++i)
-        places[i] = address(i);
-      if (Status attention = attentions.run(call.attention, places, stream,
-                                            addPart, roundRows);
-          !attention.ok())
-        return Status(attention.code(), call.name + ": " + attention.message());
-      break;
-    }
-    case CallKind::Zero:
-      if (call.bytes != 0)
-        result = driver.memsetAsync(address(0), 0, call.bytes, stream);
-      break;
-    case CallKind::Copy:
-      if (call.bytes != 0 && address(0) != address(1))
-        result = driver.memcpyAsync(address(1), address(0), call.bytes, stream);
-      break;
-    }
-    if (result != Success)
-      return deviceError(call.name + ": " + driver.text(result));
-  }
+  for (uint32_t c = 0; c < entries[entry].callCount; ++c)
+    if (Status result = launchCall(entry, c, arguments, status, stream);
+        !result.ok())
+      return result;
   return Status::success();
+}
+
+Status CudaExecutable::launchCall(uint32_t entry, uint32_t number,
+                                  std::byte *const *arguments, Address status,
+                                  Stream stream) {
+  const Call &call = calls_[entries[entry].firstCall + number];
+  auto address = [&](uint32_t i) {
+    const Place &place = places[call.firstAddress + i];
+    return reinterpret_cast<Address>(arguments[place.argument]) + place.offset;
+  };
+  Result result = Success;
+  switch (call.kind) {
+  case CallKind::Kernel:
+    if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
+      break;
+    // The driver reads as many parameters as the kernel declares: the last is
+    // there for those that want it.
+    for (uint32_t i = 0; i <= call.addressCount; ++i) {
+      values[i] = i < call.addressCount ? address(i) : status + 4 * number;
+      parameters[i] = &values[i];
+    }
+    result = driver.launchKernel(call.function, call.grid[0], call.grid[1],
+                                 call.grid[2], call.block[0], call.block[1],
+                                 call.block[2], call.sharedBytes, stream,
+                                 parameters.data(), nullptr);
+    break;
+  case CallKind::Gemm:
+    if (Status product =
+            gemms.run(call.gemm, address(0), address(1), address(2),
+                      call.addressCount > 3 ? address(3) : 0, stream, widen);
+        !product.ok())
+      return Status(product.code(), call.name + ": " + product.message());
+    break;
+  case CallKind::Attention:
+  case CallKind::AttentionGrad: {
+    Address operands[10];
+    for (uint32_t i = 0; i < call.addressCount; ++i)
+      operands[i] = address(i);
+    if (Status attention = attentions.run(call.attention, operands, stream,
+                                          addPart, roundRows);
+        !attention.ok())
+      return Status(attention.code(), call.name + ": " + attention.message());
+    break;
+  }
+  case CallKind::Zero:
+    if (call.bytes != 0)
+      result = driver.memsetAsync(address(0), 0, call.bytes, stream);
+    break;
+  case CallKind::Copy:
+    if (call.bytes != 0 && address(0) != address(1))
+      result = driver.memcpyAsync(address(1), address(0), call.bytes, stream);
+    break;
+  }
+  return result == Success
+             ? Status::success()
+             : deviceError(call.name + ": " + driver.text(result));
 }
 
 Status CudaExecutable::delay(uint64_t nanoseconds, Stream stream) const {

@@ -36,6 +36,9 @@ public:
   /// `status` + 4 c to 1 when an index is out of range.
   Status launch(uint32_t entry, std::byte *const *arguments, Address status,
                 Stream stream);
+  /// One of them (for measurements).
+  Status launchCall(uint32_t entry, uint32_t call, std::byte *const *arguments,
+                    Address status, Stream stream);
   /// Keeps a stream busy.
   Status delay(uint64_t nanoseconds, Stream stream) const;
 

@@ -52,7 +52,7 @@ static std::string productText(const GemmShape &shape) {
       elementName(shape.typeB), elementName(shape.typeC));
 }
 
-Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3],
+Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[4],
                       uint32_t &number) {
   if (!blas) {
     if (Status status = CublasLt::load(blas); !status.ok())
@@ -68,7 +68,8 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3],
   // Nothing to choose where there is nothing to add up.
   if (shape.m == 0 || shape.n == 0 || shape.batch == 0 || shape.k == 0)
     return Status::success();
-  uint64_t alignments[3] = {alignment[0], alignment[1], alignment[2]};
+  uint64_t alignments[4] = {alignment[0], alignment[1], alignment[2],
+                            alignment[3]};
   if (shape.typeA != shape.typeB) {
     uint64_t elements[2] = {(uint64_t)(shape.m * shape.k) *
                                 (shape.strideA ? (uint64_t)shape.batch : 1),
@@ -92,7 +93,14 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[3],
   return choose(plan, alignments);
 }
 
-Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[3]) {
+/// A column major result's rows are C's columns.
+Status CudaGemms::setBias(const Plan &plan, Address bias) const {
+  return check(blas->descriptionSet(plan.description, BlasBiasPointer, &bias,
+                                    sizeof bias),
+               "the address of a bias");
+}
+
+Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[4]) {
   const GemmShape &shape = plan.shape;
   auto layout = [&](BlasLayout &layout, ElementType type, int64_t rows,
                     int64_t columns, int64_t leading,
@@ -149,6 +157,18 @@ Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[3]) {
                                                    &value, sizeof value),
                               "a transposition");
         !status.ok())
+      return status;
+  }
+  if (shape.bias) {
+    BlasEpilogue epilogue = BlasAddBias;
+    if (Status status =
+            check(blas->descriptionSet(plan.description, BlasEpilogueKind,
+                                       &epilogue, sizeof epilogue),
+                  "a bias");
+        !status.ok())
+      return status;
+    // Only for the choice, which heeds its alignment.
+    if (Status status = setBias(plan, alignment[3]); !status.ok())
       return status;
   }
   BlasPreference preference = nullptr;
@@ -227,7 +247,7 @@ Status CudaGemms::widenOperand(const Plan &plan, int operand, Address &address,
 }
 
 Status CudaGemms::run(uint32_t number, Address a, Address b, Address c,
-                      Stream stream, Function widen) const {
+                      Address bias, Stream stream, Function widen) const {
   const Plan &plan = plans[number];
   const GemmShape &shape = plan.shape;
   if (shape.m == 0 || shape.n == 0 || shape.batch == 0)
@@ -249,6 +269,9 @@ Status CudaGemms::run(uint32_t number, Address a, Address b, Address c,
               widenOperand(plan, operand, operand ? b : a, stream, widen);
           !status.ok())
         return status;
+  if (shape.bias)
+    if (Status status = setBias(plan, bias); !status.ok())
+      return status;
   float alpha = shape.alpha, beta = shape.accumulate ? 1.0f : 0.0f;
   auto pointer = [](Address address) {
     return reinterpret_cast<void *>(address);

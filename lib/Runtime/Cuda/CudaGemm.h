@@ -33,16 +33,17 @@ public:
   CudaGemms(const CudaGemms &) = delete;
   CudaGemms &operator=(const CudaGemms &) = delete;
 
-  /// Adds a product, whose A, B and C lie at multiples of `alignment` bytes;
+  /// Adds a product, whose A, B, C and bias lie at multiples of `alignment`;
   /// `plan`: its number. Errors (Code::Device): cuBLASLt is missing, or has no
   /// product of this kind; the caller says of which node.
-  Status add(const GemmShape &shape, const uint64_t (&alignment)[3],
+  Status add(const GemmShape &shape, const uint64_t (&alignment)[4],
              uint32_t &plan);
   /// After the last add: takes the workspace from the device.
   Status finish();
   /// `widen`: rondo_widen of CudaKernels.h; null unless widens().
-  Status run(uint32_t plan, Address a, Address b, Address c, Stream stream,
-             Function widen) const;
+  /// `bias`: heeded if the product has one.
+  Status run(uint32_t plan, Address a, Address b, Address c, Address bias,
+             Stream stream, Function widen) const;
 
   uint64_t workspaceBytes() const { return workspaceSize; }
   /// Some product has operands of two types: they are widened to f32 first.
@@ -57,7 +58,8 @@ private:
                result = nullptr; ///< Of B, A, C: column major is the transpose.
     BlasAlgorithm algorithm{};
   };
-  Status choose(Plan &plan, const uint64_t (&alignment)[3]);
+  Status choose(Plan &plan, const uint64_t (&alignment)[4]);
+  Status setBias(const Plan &plan, Address bias) const;
   Status widenOperand(const Plan &plan, int operand, Address &address,
                       Stream stream, Function function) const;
   Status check(int status, const char *what) const;

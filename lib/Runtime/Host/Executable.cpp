@@ -163,7 +163,8 @@ int64_t Executable::run(uint32_t index, std::byte *const *arguments,
         return c;
       break;
     case CallKind::Gemm:
-      runGemm(call.gemm, address(0), address(1), address(2), scratch.gemm);
+      runGemm(call.gemm, address(0), address(1), address(2),
+              call.gemm.bias ? address(3) : nullptr, scratch.gemm);
       break;
     case CallKind::Attention:
     case CallKind::AttentionGrad: {

@@ -37,6 +37,7 @@ GemmShape rondo::runtime::gemmShape(const program::Gemm &gemm) {
   shape.strideC = gemm.stride_c();
   shape.alpha = gemm.alpha();
   shape.accumulate = gemm.accumulate();
+  shape.bias = gemm.bias();
   shape.typeA = gemm.type_a();
   shape.typeB = gemm.type_b();
   shape.typeC = gemm.type_c();
@@ -76,6 +77,23 @@ static void widen(const std::byte *source, ElementType type, int64_t rows,
   }
 }
 
+/// Adds n elements of `type` to every row of m x n.
+static void addToRows(const std::byte *bias, ElementType type, int64_t m,
+                      int64_t n, int64_t leading, float *target) {
+  for (int64_t row = 0; row < m; ++row) {
+    float *line = target + row * leading;
+    if (type == ElementType::F32)
+      for (int64_t column = 0; column < n; ++column)
+        line[column] += reinterpret_cast<const float *>(bias)[column];
+    else if (type == ElementType::BF16)
+      for (int64_t column = 0; column < n; ++column)
+        line[column] += widenBF16(load16(bias, (uint64_t)column));
+    else
+      for (int64_t column = 0; column < n; ++column)
+        line[column] += widenF16(load16(bias, (uint64_t)column));
+  }
+}
+
 static void round(const float *source, ElementType type, int64_t rows,
                   int64_t columns, int64_t leading, std::byte *target) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -87,7 +105,7 @@ static void round(const float *source, ElementType type, int64_t rows,
 
 void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a,
                              const std::byte *b, std::byte *c,
-                             GemmScratch &scratch) {
+                             const std::byte *bias, GemmScratch &scratch) {
   if (shape.m == 0 || shape.n == 0)
     return;
   for (int64_t i = 0; i < shape.batch; ++i) {
@@ -123,6 +141,8 @@ void rondo::runtime::runGemm(const GemmShape &shape, const std::byte *a,
     openblasSgemm(shape.transposeA, shape.transposeB, (int)shape.m,
                   (int)shape.n, (int)shape.k, shape.alpha, fa, (int)lda, fb,
                   (int)ldb, shape.accumulate ? 1.0f : 0.0f, fc, (int)ldc);
+    if (shape.bias)
+      addToRows(bias, shape.typeC, shape.m, shape.n, ldc, fc);
     if (shape.typeC != ElementType::F32)
       round(fc, shape.typeC, shape.m, shape.n, shape.ldc,
             c + 2 * i * shape.strideC);

@@ -30,7 +30,7 @@ struct GemmShape {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t strideA = 0, strideB = 0, strideC = 0;
   float alpha = 1;
-  bool accumulate = false;
+  bool accumulate = false, bias = false;
   program::ElementType typeA{}, typeB{}, typeC{};
 };
 GemmShape gemmShape(const program::Gemm &gemm);
@@ -44,8 +44,9 @@ struct GemmScratch {
   std::vector<float> a, b, c;
 };
 
+/// `bias`: read if the shape has one.
 void runGemm(const GemmShape &shape, const std::byte *a, const std::byte *b,
-             std::byte *c, GemmScratch &scratch);
+             std::byte *c, const std::byte *bias, GemmScratch &scratch);
 
 /// C = alpha * op(A) op(B) + beta * C, row major: cblas_sgemm without its order
 /// argument.

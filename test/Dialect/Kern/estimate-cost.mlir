@@ -40,6 +40,17 @@ kern.func @accumulated_product(%a: memref<1x64xbf16>, %b: memref<64x64xbf16>, %c
 
 // -----
 
+// The same with a bias of 64 (256 bytes) instead of what was there.
+// CHECK-LABEL: kern.func @product_with_bias
+// CHECK-SAME:    bytes = 8.832000e+03 : f64, flops = 8.192000e+03 : f64
+kern.func @product_with_bias(%a: memref<1x64xbf16>, %b: memref<64x64xbf16>, %d: memref<64xf32>, %c: memref<1x64xf32>) attributes {inputs = 3 : i64} {
+  kern.gemm %a, %b, %c bias %d {m = 1 : i64, n = 64 : i64, k = 64 : i64, lda = 64 : i64, ldb = 64 : i64, ldc = 64 : i64}
+    : memref<1x64xbf16>, memref<64x64xbf16>, memref<1x64xf32>, memref<64xf32>
+  kern.return
+}
+
+// -----
+
 // A function costs 20 operations, a sum 1: 21 for each of 64 points. The
 // broadcast operand is read once (4 * 4), the other and the result wholly (256 each).
 // CHECK-LABEL: kern.func @elementwise

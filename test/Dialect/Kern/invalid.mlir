@@ -185,6 +185,33 @@ kern.func @results_overlap(%x: memref<2x4x4xf32>, %y: memref<2x4x4xf32>) attribu
 
 // -----
 
+kern.func @gemm_bias_size(%x: memref<4x4xf32>, %b: memref<3xf32>, %y: memref<4x4xf32>) attributes {inputs = 2 : i64} {
+  // expected-error @+1 {{'kern.gemm' op bias of type 'memref<3xf32>' is not 4 elements of 'f32', C's element type}}
+  kern.gemm %x, %x, %y bias %b {m = 4 : i64, n = 4 : i64, k = 4 : i64, lda = 4 : i64, ldb = 4 : i64, ldc = 4 : i64}
+    : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>, memref<3xf32>
+  kern.return
+}
+
+// -----
+
+kern.func @gemm_bias_type(%x: memref<4x4xbf16>, %b: memref<4xbf16>, %y: memref<4x4xf32>) attributes {inputs = 2 : i64} {
+  // expected-error @+1 {{'kern.gemm' op bias of type 'memref<4xbf16>' is not 4 elements of 'f32', C's element type}}
+  kern.gemm %x, %x, %y bias %b {m = 4 : i64, n = 4 : i64, k = 4 : i64, lda = 4 : i64, ldb = 4 : i64, ldc = 4 : i64}
+    : memref<4x4xbf16>, memref<4x4xbf16>, memref<4x4xf32>, memref<4xbf16>
+  kern.return
+}
+
+// -----
+
+kern.func @gemm_bias_accumulates(%x: memref<4x4xf32>, %b: memref<4xf32>, %y: memref<4x4xf32>) attributes {inputs = 2 : i64} {
+  // expected-error @+1 {{'kern.gemm' op adds a bias in a batch, or to what is there; it is one or the other}}
+  kern.gemm %x, %x, %y bias %b {m = 4 : i64, n = 4 : i64, k = 4 : i64, lda = 4 : i64, ldb = 4 : i64, ldc = 4 : i64, accumulate}
+    : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>
+  kern.return
+}
+
+// -----
+
 // Indexing.
 kern.func @gather_along_nothing(%x: memref<4xf32>, %i: memref<4xi64>) attributes {inputs = 0 : i64} {
   // expected-error @+1 {{'kern.gather' op picks along no axis}}

@@ -31,17 +31,21 @@ kern.func private @memory(%x: memref<4x16xf32> {pipe.index = 0 : i64}, %y: memre
 
 // -----
 
-// A product of bf16 into f32; then one of three batches whose results are
+// A product of bf16 into f32; one with a bias; then one of three batches whose results are
 // interleaved, that adds, with everything that has a default.
 // CHECK-LABEL: kern.func @products
 // CHECK:         kern.gemm %arg0, %arg1, %arg2 {k = 8 : i64, lda = 8 : i64, ldb = 8 : i64, ldc = 16 : i64, m = 4 : i64, n = 16 : i64, transpose_b} :
+// CHECK:         kern.gemm %arg0, %arg1, %arg6 bias %arg7 {k = 8 : i64, lda = 8 : i64, ldb = 8 : i64, ldc = 16 : i64, m = 4 : i64, n = 16 : i64, transpose_b}
+// CHECK-SAME:      : memref<4x8xbf16>, memref<16x8xbf16>, memref<4x16xbf16>, memref<16xbf16>
 // CHECK:         kern.gemm %arg3, %arg4, %arg5
 // CHECK-SAME:      {accumulate, alpha = 2.500000e-01 : f32, batch = 3 : i64, k = 5 : i64, lda = 4 : i64, ldb = 2 : i64, ldc = 8 : i64, m = 4 : i64, n = 2 : i64,
 // CHECK-SAME:       offset_a = 1 : i64, offset_b = 2 : i64, offset_c = 1 : i64, stride_a = 20 : i64, stride_b = 10 : i64, stride_c = 2 : i64, transpose_a}
-kern.func @products(%a: memref<4x8xbf16>, %b: memref<16x8xbf16>, %c: memref<4x16xf32>, %d: memref<61xf32>, %e: memref<32xf32>, %f: memref<4x8xf32>)
-    attributes {inputs = 2 : i64} {
+kern.func @products(%a: memref<4x8xbf16>, %b: memref<16x8xbf16>, %c: memref<4x16xf32>, %d: memref<61xf32>, %e: memref<32xf32>, %f: memref<4x8xf32>,
+                    %g: memref<4x16xbf16>, %h: memref<16xbf16>) attributes {inputs = 2 : i64} {
   kern.gemm %a, %b, %c {m = 4 : i64, n = 16 : i64, k = 8 : i64, transpose_b, lda = 8 : i64, ldb = 8 : i64, ldc = 16 : i64}
     : memref<4x8xbf16>, memref<16x8xbf16>, memref<4x16xf32>
+  kern.gemm %a, %b, %g bias %h {m = 4 : i64, n = 16 : i64, k = 8 : i64, transpose_b, lda = 8 : i64, ldb = 8 : i64, ldc = 16 : i64}
+    : memref<4x8xbf16>, memref<16x8xbf16>, memref<4x16xbf16>, memref<16xbf16>
   kern.gemm %d, %e, %f {m = 4 : i64, n = 2 : i64, k = 5 : i64, batch = 3 : i64, transpose_a, lda = 4 : i64, ldb = 2 : i64, ldc = 8 : i64,
       stride_a = 20 : i64, stride_b = 10 : i64, stride_c = 2 : i64, offset_a = 1 : i64, offset_b = 2 : i64, offset_c = 1 : i64,
       alpha = 0.25 : f32, accumulate} : memref<61xf32>, memref<32xf32>, memref<4x8xf32>

@@ -193,3 +193,75 @@ func.func @cross_entropy_shape(%x: tensor<4x8xf32>, %l: tensor<3xi64>) {
   %0 = nn.cross_entropy %x, %l : tensor<4x8xf32>, tensor<3xi64>
   return
 }
+
+// -----
+
+func.func @linear_cross_entropy_shape(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>, %l: tensor<4xi64>) {
+  // expected-error @+1 {{needs hidden [n, k], weight [k, classes] and labels [n], but has [4, 8], [16, 8] and [4]}}
+  %0 = nn.linear_cross_entropy %x, %w, %l chunk 2 logits f32 : tensor<4x8xf32>, tensor<16x8xf32>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_labels(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>, %l: tensor<3xi64>) {
+  // expected-error @+1 {{needs hidden [n, k], weight [classes, k] and labels [n], but has [4, 8], [16, 8] and [3]}}
+  %0 = nn.linear_cross_entropy %x, %w, %l transpose_weight chunk 2 logits f32 : tensor<4x8xf32>, tensor<16x8xf32>, tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_weight_type(%x: tensor<4x8xbf16>, %w: tensor<8x16xf32>, %l: tensor<4xi64>) {
+  // expected-error @+1 {{weight has element type 'f32', but hidden has 'bf16'}}
+  %0 = nn.linear_cross_entropy %x, %w, %l chunk 2 logits f32 : tensor<4x8xbf16>, tensor<8x16xf32>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_bias(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %l: tensor<4xi64>, %b: tensor<8xf32>) {
+  // expected-error @+1 {{bias has type 'tensor<8xf32>', expected one 'f32' for each of 16 classes}}
+  %0 = nn.linear_cross_entropy %x, %w, %l bias %b chunk 2 logits f32 : tensor<4x8xf32>, tensor<8x16xf32>, tensor<4xi64>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_logits(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %l: tensor<4xi64>) {
+  // expected-error @+1 {{logits of type 'f16' must have hidden's element type 'bf16' or f32}}
+  %0 = nn.linear_cross_entropy %x, %w, %l chunk 2 logits f16 : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_logits_f64(%x: tensor<4x8xf64>, %w: tensor<8x16xf64>, %l: tensor<4xi64>) {
+  // expected-error @+1 {{logits of type 'f32' must have hidden's element type 'f64'}}
+  %0 = nn.linear_cross_entropy %x, %w, %l chunk 2 logits f32 : tensor<4x8xf64>, tensor<8x16xf64>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_chunk(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %l: tensor<4xi64>) {
+  // expected-error @+1 {{chunk of 0 rows must be positive}}
+  %0 = nn.linear_cross_entropy %x, %w, %l chunk 0 logits f32 : tensor<4x8xf32>, tensor<8x16xf32>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_grad_result(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %l: tensor<4xi64>, %s: tensor<f32>) {
+  // expected-error @+1 {{d_weight has type 'tensor<8x16xbf16>', expected 'tensor<8x16xf32>'}}
+  %0:3 = nn.linear_cross_entropy_grad %x, %w, %l, %s chunk 2 logits f32 : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<4xi64>, tensor<f32> -> tensor<f32>, tensor<4x8xbf16>, tensor<8x16xbf16>
+  return
+}
+
+// -----
+
+func.func @linear_cross_entropy_grad_bias(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %l: tensor<4xi64>, %s: tensor<f32>) {
+  // expected-error @+1 {{has d_bias exactly where it has a bias}}
+  %0:4 = nn.linear_cross_entropy_grad %x, %w, %l, %s chunk 2 logits f32 : tensor<4x8xf32>, tensor<8x16xf32>, tensor<4xi64>, tensor<f32> -> tensor<f32>, tensor<4x8xf32>, tensor<8x16xf32>, tensor<16xf32>
+  return
+}

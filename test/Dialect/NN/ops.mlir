@@ -207,3 +207,24 @@ func.func @composites(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>, %c: tensor<4x8xf
   %4 = nn.neg %2 : tensor<f32>
   return
 }
+
+// CHECK-LABEL: func.func @loss_heads
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xbf16>, %[[W:.*]]: tensor<16x8xbf16>, %[[B:.*]]: tensor<16xbf16>, %[[L:.*]]: tensor<4xi64>, %[[S:.*]]: tensor<f32>)
+func.func @loss_heads(%x: tensor<4x8xbf16>, %w: tensor<16x8xbf16>, %b: tensor<16xbf16>, %labels: tensor<4xi64>, %seed: tensor<f32>) {
+  // CHECK: %[[E:.*]] = nn.linear_cross_entropy %[[X]], %[[W]], %[[L]] bias %[[B]] transpose_weight ignore -100 chunk 1024 logits bf16 : tensor<4x8xbf16>, tensor<16x8xbf16>, tensor<4xi64>, tensor<16xbf16>
+  %0 = nn.linear_cross_entropy %x, %w, %labels bias %b transpose_weight ignore -100 chunk 1024 logits bf16 : tensor<4x8xbf16>, tensor<16x8xbf16>, tensor<4xi64>, tensor<16xbf16>
+  // CHECK: nn.neg %[[E]] : tensor<f32>
+  %1 = nn.neg %0 : tensor<f32>
+  // CHECK: nn.linear_cross_entropy %[[X]], %{{.*}}, %[[L]] chunk 2 logits f32 : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<4xi64>
+  %v = nn.transpose %w [1, 0] : tensor<16x8xbf16> -> tensor<8x16xbf16>
+  %2 = nn.linear_cross_entropy %x, %v, %labels chunk 2 logits f32 : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<4xi64>
+  // CHECK: nn.linear_cross_entropy_grad %[[X]], %[[W]], %[[L]], %[[S]] bias %[[B]] transpose_weight ignore -100 chunk 1024 logits bf16
+  // CHECK-SAME: : tensor<4x8xbf16>, tensor<16x8xbf16>, tensor<4xi64>, tensor<f32>, tensor<16xbf16> -> tensor<f32>, tensor<4x8xbf16>, tensor<16x8xf32>, tensor<16xf32>
+  %3:4 = nn.linear_cross_entropy_grad %x, %w, %labels, %seed bias %b transpose_weight ignore -100 chunk 1024 logits bf16
+    : tensor<4x8xbf16>, tensor<16x8xbf16>, tensor<4xi64>, tensor<f32>, tensor<16xbf16> -> tensor<f32>, tensor<4x8xbf16>, tensor<16x8xf32>, tensor<16xf32>
+  // CHECK: nn.linear_cross_entropy_grad %[[X]], %{{.*}}, %[[L]], %[[S]] chunk 2 logits f32
+  // CHECK-SAME: -> tensor<f32>, tensor<4x8xbf16>, tensor<8x16xf32>
+  %4:3 = nn.linear_cross_entropy_grad %x, %v, %labels, %seed chunk 2 logits f32
+    : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<4xi64>, tensor<f32> -> tensor<f32>, tensor<4x8xbf16>, tensor<8x16xf32>
+  return
+}

@@ -61,6 +61,34 @@ pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_
 
 // -----
 
+// expected-error @+1 {{has buffers for the parameters of 3 slots, expected 1 or 2}}
+pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = "", parameter_slots = 3 : i64} {
+  pipe.stage fused [0, 3) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
+}
+
+// -----
+
+// expected-error @+1 {{has buffers for the gradients of 0 slots, expected 1 or 2}}
+pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = "", gradient_slots = 0 : i64} {
+  pipe.stage fused [0, 3) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}
+}
+
+// -----
+
+pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = ""} {
+  // expected-error @+1 {{rebuilds 3 of its 3 layers, expected fewer: the loss layer has nothing to rebuild}}
+  pipe.stage fused [0, 3) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64, rebuilt = 3 : i64}
+}
+
+// -----
+
+pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = ""} {
+  // expected-error @+1 {{rebuilds layers, which only a fused stage does without need}}
+  pipe.stage forward [0, 3) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64, rebuilt = 1 : i64}
+}
+
+// -----
+
 // expected-error @+1 {{names @loss, which is no pipe.chain}}
 pipe.plan @plan of @loss attributes {devices = 2 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64, keep = array<i64: 0, 0, 0>, save = array<i64: 2, 2, 2>, reason = ""} {
   pipe.stage forward [0, 1) {time = 1.0 : f64, flops = 1.0 : f64, parameter_bytes = 64 : i64, gradient_bytes = 0 : i64, device_bytes = 64 : i64}

@@ -465,6 +465,37 @@ static OpCase makeCrossEntropy(MLIRContext &context, Random &random,
                   {0});
 }
 
+static OpCase makeLinearCrossEntropy(MLIRContext &context, Random &random,
+                                     Type element) {
+  Maker m(context, random, element);
+  int64_t rows = random.between(1, 5), classes = random.between(1, 5),
+          extent = random.between(1, 4);
+  UnitAttr transposed = random.flip() ? m.builder.getUnitAttr() : UnitAttr();
+  Value hidden = m.floats({rows, extent}, -1, 1);
+  Value weight =
+      transposed ? m.floats({classes, extent}) : m.floats({extent, classes});
+  Value labels = m.integers({rows}, 0, classes - 1);
+  IntegerAttr ignored;
+  if (random.flip()) {
+    // The first row always counts.
+    ignored = m.builder.getI64IntegerAttr(-100);
+    std::vector<int64_t> &values = m.result.inputs.back().integers();
+    for (int64_t &value : MutableArrayRef<int64_t>(values).drop_front())
+      if (random.flip())
+        value = -100;
+  }
+  Value bias = random.flip() ? m.floats({classes}) : Value();
+  bool isWide = element.getIntOrFloatBitWidth() == 16 && random.flip();
+  Type f32 = m.builder.getF32Type();
+  auto op = LinearCrossEntropyOp::create(
+      m.builder, m.loc,
+      RankedTensorType::get({}, element.isF64() ? element : f32), hidden,
+      weight, labels, bias, transposed, ignored,
+      m.builder.getI64IntegerAttr(random.between(1, 3)),
+      TypeAttr::get(isWide ? f32 : element));
+  return bias ? m.finish(op, {0, 1, 3}) : m.finish(op, {0, 1});
+}
+
 ArrayRef<CaseKind> test::getCaseKinds() {
   static const CaseKind kinds[] = {
       {"neg", makeUnary<NegOp>},
@@ -507,6 +538,7 @@ ArrayRef<CaseKind> test::getCaseKinds() {
       {"rms_norm", makeRmsNorm},
       {"rope", makeRope},
       {"cross_entropy", makeCrossEntropy},
+      {"linear_cross_entropy", makeLinearCrossEntropy},
   };
   return kinds;
 }

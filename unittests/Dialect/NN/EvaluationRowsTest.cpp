@@ -354,3 +354,44 @@ TEST_F(EvaluationAttention, Gradient) {
 }
 
 } // namespace
+
+/// The same losses from products: of the rows (0, 1), (0, 0) with ln 3.
+TEST_F(EvaluationRows, LinearCrossEntropy) {
+  std::string head =
+      "%x = nn.constant dense<[[0.0, 1.0], [0.0, 0.0], [9.0, 9.0]]> : "
+      "tensor<3x2xf64>\n"
+      "%w = nn.constant dense<[[7.0, 0.0], [8.0, " LN3
+      "]]> : tensor<2x2xf64>\n";
+  std::string labels = "%l = nn.constant dense<[1, 0, -100]> : tensor<3xi64>\n";
+  std::string types = ": tensor<3x2xf64>, tensor<2x2xf64>, tensor<3xi64>";
+  // (ln(4/3) + ln 2) / 2.
+  expectValue(head + labels +
+                  "%r = nn.linear_cross_entropy %x, %w, %l transpose_weight "
+                  "ignore -100 chunk 2 logits f64 " +
+                  types,
+              "dense<0.4904146265058631> : tensor<f64>", 1e-15);
+  // The bias turns the classes round.
+  expectValue(head +
+                  "%l = nn.constant dense<[0, 0, -100]> : tensor<3xi64>\n"
+                  "%b = nn.constant dense<[" LN3 ", 0.0]> : tensor<2xf64>\n"
+                  "%r = nn.linear_cross_entropy %x, %w, %l bias %b "
+                  "transpose_weight ignore -100 chunk 1 logits f64 " +
+                  types + ", tensor<2xf64>",
+              "dense<0.4904146265058631> : tensor<f64>", 1e-15);
+  // Logits are rounded: 257 is 256 in bf16, the other class's logit.
+  std::string narrow =
+      "%x = nn.constant dense<1.0> : tensor<1x2xbf16>\n"
+      "%w = nn.constant dense<[[256.0, 256.0], [1.0, 0.0]]> : "
+      "tensor<2x2xbf16>\n"
+      "%l = nn.constant dense<1> : tensor<1xi32>\n"
+      "%r = nn.linear_cross_entropy %x, %w, %l chunk 1 logits ";
+  types = " : tensor<1x2xbf16>, tensor<2x2xbf16>, tensor<1xi32>";
+  expectValue(narrow + "bf16" + types, "dense<0.69314718> : tensor<f32>", 1e-7);
+  expectValue(narrow + "f32" + types, "dense<1.31326169> : tensor<f32>", 1e-7);
+  expectFailure(head + "%l = nn.constant dense<2> : tensor<3xi64>\n"
+                       "%r = nn.linear_cross_entropy %x, %w, %l ignore -100 "
+                       "chunk 2 logits f64 : tensor<3x2xf64>, "
+                       "tensor<2x2xf64>, tensor<3xi64>",
+                "tensor<f64>",
+                "label 2 of row 0 is out of range: there are 2 classes");
+}

@@ -104,18 +104,24 @@ def Kern_ConstantOp : Kern_Op<"constant"> {
 //===----------------------------------------------------------------------===//
 
 def Kern_GemmOp : Kern_Op<"gemm"> {
-  let summary = "C = alpha * op(A) op(B) (+ C), in a library";
+  let summary = "C = alpha * op(A) op(B) (+ C) (+ bias), in a library";
   let description = [{
     Row-major matrices, m x k times k x n, `batch` of them; leading dimensions, strides from batch to batch and offsets in
-    elements. `transpose_a`: A is stored k x m. Computes in f32 and rounds once. One to one a Gemm of the program file.
+    elements. `transpose_a`: A is stored k x m. `bias`: n elements of C's type, added to every row. Computes in f32 and rounds once. One to one a Gemm of the
+    program file.
+
+    ```mlir
+    kern.gemm %x, %w, %y bias %b {m = 4 : i64, n = 16 : i64, k = 8 : i64, lda = 8 : i64, ldb = 16 : i64, ldc = 16 : i64}
+      : memref<4x8xbf16>, memref<8x16xbf16>, memref<4x16xbf16>, memref<16xbf16>
+    ```
   }];
-  let arguments = (ins Kern_MemRef:$a, Kern_MemRef:$b, Kern_MemRef:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
+  let arguments = (ins Kern_MemRef:$a, Kern_MemRef:$b, Kern_MemRef:$c, Optional<Kern_MemRef>:$bias, I64Attr:$m, I64Attr:$n, I64Attr:$k,
                        DefaultValuedAttr<I64Attr, "1">:$batch, UnitAttr:$transpose_a, UnitAttr:$transpose_b,
                        I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc,
                        DefaultValuedAttr<I64Attr, "0">:$stride_a, DefaultValuedAttr<I64Attr, "0">:$stride_b, DefaultValuedAttr<I64Attr, "0">:$stride_c,
                        DefaultValuedAttr<I64Attr, "0">:$offset_a, DefaultValuedAttr<I64Attr, "0">:$offset_b, DefaultValuedAttr<I64Attr, "0">:$offset_c,
                        DefaultValuedAttr<F32Attr, "1.0f">:$alpha, UnitAttr:$accumulate);
-  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)";
+  let assemblyFormat = "$a `,` $b `,` $c (`bias` $bias^)? attr-dict `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)?";
   let hasVerifier = 1;
 }
 

@@ -22,9 +22,11 @@ namespace rondo::nn {
 
 /// The `raise` phase, on a module as import leaves it: constants folded,
 /// exporters' decompositions recognised, masks resolved, the result verified.
-/// `precision`: fp32, bf16, fp16, or empty: what the graph says.
+/// `precision`: fp32, bf16, fp16, or empty: what the graph says. `headChunk`:
+/// rows of logits that exist at once.
 void buildRaisePipeline(mlir::OpPassManager &manager,
-                        llvm::StringRef precision = "");
+                        llvm::StringRef precision = "",
+                        int64_t headChunk = 1024);
 
 /// Registers the phase as `rondo-nn-raise`.
 void registerRaisePipeline();

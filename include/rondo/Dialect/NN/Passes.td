@@ -174,6 +174,35 @@ def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 
+def NNRaiseLinearCrossEntropy : Pass<"rondo-nn-raise-linear-cross-entropy", "::mlir::func::FuncOp"> {
+  let summary = "Recognises a loss head: a product whose rows go into a cross entropy alone";
+  let description = [{
+    Between the product and `nn.cross_entropy` there may be a bias, reshapes of
+    the rows, slices of rows and a cast to f32; what type the logits are rounded to
+    stays. Rows that a slice leaves out are taken along with a label that does
+    not count, so that the product is of all rows as they lie in memory; where
+    no label is ignored, or half of the rows and more are left out, the slice is
+    taken of the hidden rows. With a bias the sum of both is rounded once. A product in
+    f64, or one that is used elsewhere too, stays.
+
+    ```mlir
+    %z = nn.matmul %x, %w transpose_rhs : tensor<2x4x8xf32>, tensor<16x8xf32> -> tensor<2x4x16xf32>
+    %s = nn.slice %z [0, 0, 0] [1, 1, 1] : tensor<2x4x16xf32> -> tensor<2x3x16xf32>
+    %r = nn.reshape %s : tensor<2x3x16xf32> -> tensor<6x16xf32>
+    %loss = nn.cross_entropy %r, %labels ignore -100 : tensor<6x16xf32>, tensor<6xi64>
+    // becomes
+    %h = nn.reshape %x : tensor<2x4x8xf32> -> tensor<8x8xf32>
+    %0 = nn.reshape %labels : tensor<6xi64> -> tensor<2x3xi64>
+    %1 = nn.pad %0 [0, 0] [0, 1] -100 : i64 : tensor<2x3xi64> -> tensor<2x4xi64>
+    %l = nn.reshape %1 : tensor<2x4xi64> -> tensor<8xi64>
+    %loss = nn.linear_cross_entropy %h, %w, %l transpose_weight ignore -100 chunk 1024 logits f32 : ...
+    ```
+  }];
+  let options = [Option<"chunk", "chunk", "int64_t", "1024", "Rows whose logits exist at once">];
+  let statistics = [Statistic<"numRaised", "raised", "Number of loss heads">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
 def NNAssignPrecision : Pass<"rondo-nn-assign-precision", "::mlir::ModuleOp"> {
   let summary = "Gives weights and activations the element type that was asked for";
   let description = [{

@@ -106,10 +106,12 @@ def Pipe_PlanOp : Pipe_Op<"plan", [Symbol, SingleBlock, NoTerminator, NoRegionAr
   let description = [{
     Created by `rondo-pipe-partition-stages` (stages), completed by `rondo-pipe-assign-slots` (slots, rotation), consumed by
     `rondo-convert-pipe-to-sched`. `keep` (K) says per layer what a forward stage keeps in host memory, `save` (S) what its backward
-    reads. `reason` is the plan in words.
+    reads. `reason` is the plan in words. `parameter_slots`, `gradient_slots`: for how many slots in a row a device has buffers: 2, so that
+    copies of the next (the last) slot run beside this one's launches, or 1.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$chain, I64Attr:$devices, I64Attr:$rounds, I64Attr:$micro_batches,
-                       I64Attr:$staleness, I64Attr:$rotation, DenseI64ArrayAttr:$keep, DenseI64ArrayAttr:$save, StrAttr:$reason);
+                       I64Attr:$staleness, I64Attr:$rotation, DenseI64ArrayAttr:$keep, DenseI64ArrayAttr:$save, StrAttr:$reason,
+                       DefaultValuedAttr<I64Attr, "2">:$parameter_slots, DefaultValuedAttr<I64Attr, "2">:$gradient_slots);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `of` $chain attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
@@ -119,14 +121,16 @@ def Pipe_StageOp : Pipe_Op<"stage", [HasParent<"PlanOp">]> {
   let summary = "A run of layers [begin, end) in one direction";
   let description = [{
     Forward stages from layer 0, one fused tail (forward, loss, backward in one visit), backward stages towards layer 0. `time` in ns, `flops` of one micro-batch;
-    `parameter_bytes`, `gradient_bytes` of one slot; `device_bytes` everything a slot needs at once.
+    `parameter_bytes`, `gradient_bytes` of one slot; `device_bytes` everything a slot needs at once. A fused stage does not hold what backward
+    reads of its first `rebuilt` layers with a backward, but rebuilds it.
 
     ```mlir
     pipe.stage forward [0, 3) {time = 1.5e6 : f64, flops = 3.0e9 : f64, parameter_bytes = 4096 : i64, gradient_bytes = 0 : i64, device_bytes = 8192 : i64}
     ```
   }];
   let arguments = (ins Pipe_StageKindAttr:$kind, I64Attr:$begin, I64Attr:$end, F64Attr:$time, F64Attr:$flops,
-                       I64Attr:$parameter_bytes, I64Attr:$gradient_bytes, I64Attr:$device_bytes);
+                       I64Attr:$parameter_bytes, I64Attr:$gradient_bytes, I64Attr:$device_bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$rebuilt);
   let assemblyFormat = "$kind `[` $begin `,` $end `)` attr-dict";
   let hasVerifier = 1;
 }

@@ -16,7 +16,8 @@ using namespace mlir;
 
 namespace rondo::nn {
 
-void buildRaisePipeline(OpPassManager &manager, StringRef precision) {
+void buildRaisePipeline(OpPassManager &manager, StringRef precision,
+                        int64_t headChunk) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createNNFoldConstants());
   // One value for one expression: patterns compare values.
@@ -34,6 +35,7 @@ void buildRaisePipeline(OpPassManager &manager, StringRef precision) {
     manager.addPass(createNNAssignPrecision({precision.str()}));
   OpPassManager &rest = manager.nest<func::FuncOp>();
   rest.addPass(createNNDecomposeMaskedAttention());
+  rest.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
   rest.addPass(createNNFoldConstants());
   rest.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());

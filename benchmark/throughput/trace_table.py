@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Prints where the time of steps goes: rondo-run's --trace by lane and kind of operation.
+
+Use: trace_table.py TRACE.json [--skip=N] [--lines=N]     (--skip: steps at the start that do not count, default 1)
+
+Layers, micro-batches, rounds and slots are put together; ms are a step's, on all devices. What a lane does not do it waits for.
+"""
+import argparse
+import json
+import re
+from collections import defaultdict
+
+
+def stem(name):
+    name = re.sub(r" (mb|round|for slot) \d+", "", name)
+    return re.sub(r"\d+", "#", name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("trace")
+    parser.add_argument("--skip", type=int, default=1)
+    parser.add_argument("--lines", type=int, default=40)
+    options = parser.parse_args()
+    with open(options.trace) as file:
+        events = json.load(file)["traceEvents"]
+    processes, lanes = {}, {}
+    for event in events:
+        if event["ph"] == "M":
+            (processes if event["name"] == "process_name" else lanes)[event["pid"], event["tid"]] = event["args"]["name"]
+    spans = [event for event in events if event["ph"] == "X"]
+    ends = defaultdict(float)  # By step: when its last operation ended.
+    for event in spans:
+        step = event["args"]["step"]
+        ends[step] = max(ends[step], event["ts"] + event["dur"])
+    last = max(ends)
+    steps = last - options.skip + 1
+    if options.skip < 1 or steps < 1:
+        parser.error(f"the trace has {last + 1} steps: nothing is left of them without the first {options.skip}")
+    wall = (ends[last] - ends[options.skip - 1]) / steps / 1e3
+    print(f"{steps} steps of {wall:.2f} ms\n")
+    busy, kinds = defaultdict(float), defaultdict(lambda: [0.0, 0, 0])
+    for event in spans:
+        if event["args"]["step"] < options.skip:
+            continue
+        key = event["pid"], event["tid"]
+        busy[key] += event["dur"]
+        entry = kinds[key, stem(event["name"])]
+        entry[0] += event["dur"]
+        entry[1] += 1
+        entry[2] += event["args"].get("bytes", 0)
+    name = lambda key: processes.get((key[0], 0), "host") + " " + lanes.get(key, str(key[1]))
+    print("| lane | busy ms a step | share |\n|---|--:|--:|")
+    for key in sorted(busy):
+        print(f"| {name(key)} | {busy[key] / steps / 1e3:.2f} | {busy[key] / steps / 10 / wall:.1f} % |")
+    print("\n| lane | operation | number a step | ms a step | share | GB/s |\n|---|---|--:|--:|--:|--:|")
+    for (key, what), (time, count, size) in sorted(kinds.items(), key=lambda item: -item[1][0])[: options.lines]:
+        rate = f"{size / time / 1e3:.1f}" if size and time else ""
+        print(f"| {name(key)} | {what} | {count / steps:.0f} | {time / steps / 1e3:.2f} | {time / steps / 10 / wall:.1f} % | {rate} |")
+
+
+if __name__ == "__main__":
+    main()
