@@ -116,6 +116,10 @@ struct Flags {
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
       cl::value_desc("N"), cl::init(2048), cl::cat(category)};
+  cl::opt<std::string> attentionMemory{
+      "attention-memory",
+      cl::desc("What a GPU library's gradient of attention may use at once"),
+      cl::value_desc("SIZE"), cl::init("1GiB"), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -167,9 +171,10 @@ struct Flags {
                         : "--" + option->ArgStr + " is given twice");
     }
     cl::opt<std::string> *texts[] = {
-        &output,    &loss,      &precision,    &optimizer,  &clip,   &reduction,
-        &recompute, &attention, &deviceMemory, &hostMemory, &target, &hostCpu,
-        &compileTo, &from,      &emit,         &report};
+        &output,     &loss,      &precision, &optimizer,       &clip,
+        &reduction,  &recompute, &attention, &attentionMemory, &deviceMemory,
+        &hostMemory, &target,    &hostCpu,   &compileTo,       &from,
+        &emit,       &report};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
@@ -194,6 +199,7 @@ struct Flags {
                                std::addressof(reduction),
                                std::addressof(recompute),
                                std::addressof(attention),
+                               std::addressof(attentionMemory),
                                std::addressof(headChunk),
                                std::addressof(lossScale),
                                std::addressof(gradientTransfer),
@@ -286,6 +292,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   config.weighByLabels = flags.reduction == "step";
   if (auto error =
           take("attention", parseAttention(flags.attention), config.attention))
+    return error;
+  if (auto error = take("attention-memory", parseBytes(flags.attentionMemory),
+                        config.attentionMemory))
     return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&

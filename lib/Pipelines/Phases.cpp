@@ -46,6 +46,7 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
   options.libraryAttention = config.useLibraryAttention();
+  options.attentionBytes = config.attentionMemory;
   // A GPU wants larger products, and fewer launches.
   if (config.machine.name != "host")
     options.scoreBytes = int64_t(256) << 20;

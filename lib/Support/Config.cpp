@@ -35,6 +35,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("recompute", config.recompute);
   visit("head_chunk", config.headChunk);
   visit("attention", config.attention);
+  visit("attention_memory", config.attentionMemory);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
   visit("learning_rate", config.optimizer.learningRate);

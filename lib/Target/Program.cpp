@@ -304,6 +304,7 @@ private:
     table->block_batch = call.attentionBlock.batch;
     table->block_heads = call.attentionBlock.heads;
     table->block_rows = call.attentionBlock.rows;
+    table->block_keys = call.attentionBlock.keys;
     return table;
   }
 

@@ -59,7 +59,7 @@ program::CallT &makeAttention(ProgramT &table, bool isGradient) {
   attention.workspace_bytes = attention.library_bytes = 4096;
   attention.block_batch = 1;
   attention.block_heads = 2;
-  attention.block_rows = 32;
+  attention.block_rows = attention.block_keys = 32;
   return call;
 }
 
@@ -132,8 +132,10 @@ const Case kCases[] = {
     {"AttentionWorkspace", "a workspace of 18446744073709551615 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->workspace_bytes = ~0ull; }},
     {"AttentionAddress", "address 2 is not a multiple of 16 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses[2] = program::Address(0, 8); }},
     {"AttentionAddresses", "5 addresses, not 6", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses.pop_back(); }},
-    {"AttentionBlocks", "blocks of 1 x 3 x 32 of 2 x 4 x 32 rows", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_heads = 3; }},
-    {"AttentionBlockRows", "blocks of 1 x 2 x 33 of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 33; }},
+    {"AttentionBlocks", "blocks of 1 x 3 x 32 rows x 32 keys of 2 x 4 x 32 x 32", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_heads = 3; }},
+    {"AttentionBlockRows", "blocks of 1 x 2 x 33 rows x 32 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 33; }},
+    {"AttentionBlockKeys", "blocks of 1 x 2 x 32 rows x 16 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_keys = 16; }},
+    {"AttentionBlockWindow", "blocks of 1 x 2 x 16 rows x 16 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->window = 9; c.attention->block_rows = c.attention->block_keys = 16; }},
     {"AttentionLibrary", "a workspace of 4096 bytes, 4097 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->library_bytes = 4097; }},
     {"AttentionParts", "bytes, 4096 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 16; }},
     {"Kernel", "kernel '' over", [](ProgramT &t) { t.entries[0]->calls[1]->symbol.clear(); }},

@@ -33,7 +33,7 @@ struct KernelOptions {
   int64_t scoreBytes = int64_t(64) << 20; ///< Attention scores at once.
   bool libraryAttention = false; ///< Attention by the device's library.
   /// What a library's gradient of attention may use at once, about.
-  int64_t attentionBytes = int64_t(256) << 20;
+  int64_t attentionBytes = int64_t(1) << 30;
 };
 
 /// Phase `kernels`: every entry becomes a planned, verified kern.func with its

@@ -71,6 +71,8 @@ struct Config {
   Recompute recompute = Recompute::Auto;
   int64_t headChunk = 2048; ///< Rows of the loss head's logits at once.
   Attention attention = Attention::Auto;
+  /// What a library's gradient of attention may use at once, in bytes, about.
+  int64_t attentionMemory = int64_t(1) << 30;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
