@@ -90,6 +90,17 @@ struct Flags {
                "labels"),
       cl::value_desc("micro-batch|step"), cl::init("micro-batch"),
       cl::cat(category)};
+  cl::opt<bool> allowTf32{
+      "allow-tf32",
+      cl::desc("Let GPUs round operands of f32 products to TF32's 10 bits"),
+      cl::init(false), cl::cat(category)};
+  cl::opt<std::string> gradientTransfer{
+      "grad-transfer", cl::desc("Element type in which gradients travel"),
+      cl::value_desc("fp32|bf16"), cl::init("fp32"), cl::cat(category)};
+  cl::opt<double> lossScale{
+      "loss-scale",
+      cl::desc("First scale of the loss where weights are f16: a power of two"),
+      cl::init(65536), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
@@ -190,6 +201,9 @@ struct Flags {
                                std::addressof(attention),
                                std::addressof(attentionMemory),
                                std::addressof(headChunk),
+                               std::addressof(lossScale),
+                               std::addressof(gradientTransfer),
+                               std::addressof(allowTf32),
                                std::addressof(devices),
                                std::addressof(deviceMemory),
                                std::addressof(hostMemory),
@@ -287,6 +301,17 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
       config.precision != "bf16" && config.precision != "fp16")
     return fail("--precision=" + flags.precision +
                 " is not known; known: fp32, bf16, fp16");
+  if (flags.gradientTransfer != "fp32" && flags.gradientTransfer != "bf16")
+    return fail("--grad-transfer=" + flags.gradientTransfer +
+                " is neither fp32 nor bf16");
+  config.roundGradients = flags.gradientTransfer == "bf16";
+  config.allowTf32 = flags.allowTf32;
+  config.lossScale = flags.lossScale;
+  // Then scaling changes exponents alone.
+  int exponent = 0;
+  if (!(config.lossScale >= 1 && config.lossScale <= 0x1p+24) ||
+      std::frexp(config.lossScale, &exponent) != 0.5)
+    return fail("--loss-scale must be a power of two from 1 to 16777216");
   if (auto error = takePositive("head-chunk", flags.headChunk, 1 << 24,
                                 config.headChunk))
     return error;

@@ -196,6 +196,12 @@ const Case kCases[] = {
     {"NormGradient", "its block's gradient", [](ProgramT &t) { find(t, OpKind::Norm).operands[0]->bytes = 8; }},
     {"ClipPartials", "bytes of doubles", [](ProgramT &t) { find(t, OpKind::Clip).operands[0]->bytes = 12; }},
     {"ClipNorm", "without a norm to clip to", [](ProgramT &t) { t.optimizer->clip_norm = 0; }},
+    {"LossScaleGrowth", "the loss scale grows after 0 steps", [](ProgramT &t) { t.optimizer->loss_scale = 8; t.optimizer->scale_growth = 0; }},
+    {"LossScaleSeed", "4 operands, not 5", [](ProgramT &t) { t.optimizer->loss_scale = 8; }},
+    {"LossScaleRoom", "no room for the loss scale", [](ProgramT &t) { t.optimizer->loss_scale = 8; find(t, OpKind::Clip).operands[0]->bytes = 0; }},
+    {"GradientTransfer", "gradients travel as element type 2", [](ProgramT &t) { t.gradient_transfer = program::ElementType::F16; }},
+    {"RoundBytes", "rounds 6 bytes of float32", [](ProgramT &t) { auto &op = find(t, OpKind::Zero); op.kind = OpKind::Round; op.operands[0]->bytes = 6; }},
+    {"RoundLane", "a Round does not run on lane", [](ProgramT &t) { find(t, OpKind::Download).kind = OpKind::Round; }},
     {"OptimizerMissing", "has no optimizer", [](ProgramT &t) { t.optimizer.reset(); }},
     {"OptimizerBlock", "block 7 of 2", [](ProgramT &t) { find(t, OpKind::Optimizer).block = 7; }},
     {"OptimizerTwice", "is updated twice", [](ProgramT &t) { for (auto &op : t.ops) if (op->kind == OpKind::Optimizer) op->block = 1; }},
@@ -253,6 +259,19 @@ TEST(Verify, TheWholeProgramIsSound) {
             *program::GetProgram(builder.GetBufferPointer()), 1 << 20);
         EXPECT_TRUE(status.ok()) << status.message();
       }
+}
+
+TEST(Verify, LossScalesNeedTheNorm) {
+  ProgramT table = toyProgram({});
+  table.optimizer->loss_scale = 8;
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(status.message().find("losses are scaled, but 1 Seed and 0 Clip "
+                                  "operations do it"),
+            std::string::npos)
+      << status.message();
 }
 
 TEST(Verify, ABf16UploadNeedsItsWriter) {

@@ -25,7 +25,8 @@ namespace rondo::conversion {
 
 /// The machine that entries are lowered for.
 struct KernelOptions {
-  double flopsPerNs = 50; ///< Of products.
+  double flopsPerNs = 50;   ///< Of products.
+  double f32FlopsPerNs = 0; ///< Of products in f32; 0: as the others.
   double scalarPerNs = 10;
   double bytesPerNs = 10;
   double latencyNs = 500;                 ///< Of one call.
