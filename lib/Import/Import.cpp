@@ -165,7 +165,8 @@ Value Importer::readParameter(int initializer) {
       unit(info.isSourceTransposed),
       copies.empty() ? ArrayAttr() : builder.getArrayAttr(copies),
       copies.empty() ? DenseBoolArrayAttr()
-                     : builder.getDenseBoolArrayAttr(transposedCopies));
+                     : builder.getDenseBoolArrayAttr(transposedCopies),
+      TypeAttr());
   emitter->setLoc(loc);
   return emitter->create<nn::ReadOp>(tensor.type, tensor.name);
 }
@@ -439,7 +440,7 @@ LogicalResult Importer::finish() {
     return failure();
   // Only user input can be wrong up to here; this is Rondo's own duty.
   if (failed(verify(*module)))
-    return emitError(file.getLoc()) << "import made invalid IR: a bug in Rondo";
+    return emitError(file.getLoc()) << "internal error: import made invalid IR";
   return success();
 }
 

@@ -150,7 +150,7 @@ Value Materializer::readInitializer(Value value, OpBuilder &builder) {
                                                 *tensor.location, tensor.offset,
                                                 tensor.length),
                             ElementsAttr(), StringAttr(), UnitAttr(),
-                            ArrayAttr(), DenseBoolArrayAttr());
+                            ArrayAttr(), DenseBoolArrayAttr(), TypeAttr());
   }
   return nn::ReadOp::create(builder, loc, tensor.type, symbol);
 }
@@ -166,7 +166,7 @@ Value Materializer::readTable(Location loc, DenseElementsAttr values,
     nn::ParameterOp::create(
         top, loc, top.getStringAttr(symbol), TypeAttr::get(values.getType()),
         UnitAttr(), nn::StoredAttr(), cast<ElementsAttr>(values), StringAttr(),
-        UnitAttr(), ArrayAttr(), DenseBoolArrayAttr());
+        UnitAttr(), ArrayAttr(), DenseBoolArrayAttr(), TypeAttr());
   }
   return nn::ReadOp::create(builder, loc, values.getType(), symbol);
 }

@@ -37,8 +37,6 @@ FailureOr<SmallVector<int64_t>> NodeImport::requiredIntegers(int i,
       knownIntegers(i, what);
   if (failed(integers))
     return failure();
-  if (!*integers)
-    return error() << "has no operand '" << what << "'";
   return **integers;
 }
 

@@ -52,8 +52,8 @@ struct Flags {
       cl::value_desc("REGEX"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("Element types of the step (not supported yet: the graph's own "
-               "are used)"),
+      cl::desc("Element type of weights and activations (default: the "
+               "graph's own)"),
       cl::value_desc("fp32|bf16|fp16"), cl::cat(category)};
 
   // The step.
@@ -211,6 +211,11 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
   config.weighByLabels = flags.reduction == "step";
+  config.precision = flags.precision;
+  if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
+      config.precision != "bf16" && config.precision != "fp16")
+    return fail("--precision=" + flags.precision +
+                " is not known; known: fp32, bf16, fp16");
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
 
@@ -284,9 +289,6 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   for (const std::string &text : flags.dimensions)
     if (auto error = takeDimension(text, options.import))
       return std::move(error);
-  if (!flags.precision.empty())
-    return fail("--precision is not supported yet: a step computes in the "
-                "element types of the graph");
   if (auto error = takeStep(flags, options.config))
     return std::move(error);
   if (auto error = takeMachine(flags, options.config))

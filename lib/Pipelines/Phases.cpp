@@ -19,8 +19,8 @@ using namespace rondo;
 
 static void nothing(OpPassManager &, const Config &) {}
 
-static void raise(OpPassManager &manager, const Config &) {
-  nn::buildRaisePipeline(manager);
+static void raise(OpPassManager &manager, const Config &config) {
+  nn::buildRaisePipeline(manager, config.precision);
 }
 
 static void layers(OpPassManager &manager, const Config &) {

@@ -93,7 +93,8 @@ private:
           list.push_back(number);
       }
     std::map<std::pair<std::vector<uint32_t>, bool>, uint32_t> blocks;
-    bool narrow = false, wide = false; // Kinds of trainable element types met.
+    Type narrow; // Of trainable parameters whose masters are wider.
+    nn::ParameterOp first, other; // The first of it, and one of another.
     for (auto &[name, layers] : users) {
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
       auto type = cast<RankedTensorType>(parameter.getType());
@@ -116,23 +117,25 @@ private:
         block.gradientBytes +=
             llvm::alignTo((uint64_t)type.getNumElements() * 4, kAlignment);
         block.elements += type.getNumElements();
-        (type.getElementType().isF32() ? wide : narrow) = true;
+        if (Type element = type.getElementType(); !element.isF32()) {
+          if (!narrow)
+            narrow = element, first = parameter;
+          else if (narrow != element && !other)
+            other = parameter;
+        }
       }
       places[name] = info.placements.size();
       info.placements.push_back(placement);
     }
-    if (narrow && wide) {
-      // One optimizer kernel writes the upload copies of all blocks.
-      InFlightDiagnostic diagnostic = info.chain.emitError(
-          "trainable parameters of f32 and of a narrower type in one model are "
-          "not supported yet; freeze one kind: ");
-      unsigned shown = 0;
-      for (const planning::Placement &placement : info.placements)
-        if (placement.gradientOffset >= 0 &&
-            placement.getType().getElementType().isF32() && shown++ < 8)
-          diagnostic << placement.getParameter().getSymName() << " ";
-      return diagnostic;
-    }
+    // One optimizer kernel writes the copies of all blocks; f32 is copied as it
+    // is.
+    if (other)
+      return info.chain.emitError()
+             << "'" << first.getSymName() << "' trains as " << narrow
+             << " and '" << other.getSymName() << "' as "
+             << cast<RankedTensorType>(other.getType()).getElementType()
+             << "; one model can train f32 and one narrower type: freeze one "
+                "kind, or give all one type with --precision=bf16 or fp16";
     model().uploadIsMaster = !narrow;
     return success();
   }

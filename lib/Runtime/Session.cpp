@@ -105,10 +105,15 @@ Status Session::Impl::allocateEvents() {
   return Status::success();
 }
 
-void Session::Impl::deviceFailed(void *context, uint32_t iteration,
-                                 const Status &status) {
+void Session::Impl::deviceFailed(void *context, const DeviceFailure &failure,
+                                 uint32_t lost) {
   auto &self = *static_cast<Impl *>(context);
-  self.failure.report(iteration, status);
+  std::string where =
+      failure.task ? format("step %u: %s: ", failure.iteration,
+                            opText(self.table, failure.task->index).c_str())
+                   : "";
+  self.failure.report(
+      lost, Status(failure.status.code(), where + failure.status.message()));
 }
 
 Status Session::Impl::open() {
@@ -152,6 +157,9 @@ Status Session::Impl::open() {
                                   deviceOptions, devices);
       !status.ok())
     return status;
+  if (options.decorate)
+    for (std::unique_ptr<Device> &device : devices)
+      device = options.decorate(std::move(device), deviceOptions);
   if (Status status = allocateEvents(); !status.ok())
     return status;
   for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"),

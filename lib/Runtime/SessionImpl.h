@@ -28,8 +28,8 @@ struct Session::Impl {
   void buildTasks();
   void planCapacity(uint32_t (&capacity)[7]) const;
   Status allocateEvents();
-  static void deviceFailed(void *context, uint32_t iteration,
-                           const Status &status);
+  static void deviceFailed(void *context, const DeviceFailure &failure,
+                           uint32_t lost);
 
   // Controller.cpp: what issues.
   void control();

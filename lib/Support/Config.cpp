@@ -31,6 +31,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("clip_grad_norm", config.clipGradNorm);
   visit("weigh_by_labels", config.weighByLabels);
   visit("recompute", config.recompute);
+  visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
   visit("learning_rate", config.optimizer.learningRate);
   visit("beta1", config.optimizer.beta1);

@@ -103,7 +103,7 @@ createTarget(Location loc, StringRef cpu, HostObject &object) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) {
-    emitError(loc) << "no code can be generated for " << triple.str() << ": "
+    emitError(loc) << "internal error: no code can be generated for " << triple.str() << ": "
                    << error;
     return failure();
   }
@@ -268,10 +268,6 @@ FailureOr<HostObject> target::emitHostObject(Location loc,
       createTarget(loc, options.cpu, object);
   if (failed(machine))
     return failure();
-  if (copyType && !copyType.isBF16() && !copyType.isF16()) {
-    emitError(loc) << "weights can be copied as bf16 or f16, not " << copyType;
-    return failure();
-  }
   for (FuncOp function : functions)
     object.entries.push_back(translate(function));
 

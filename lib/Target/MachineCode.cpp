@@ -95,7 +95,7 @@ FailureOr<std::string> target::compileModule(ModuleOp module,
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context, "kernels");
   if (!translated)
-    return module.emitError("kernels could not be translated to LLVM IR");
+    return module.emitError("internal error: kernels could not be translated to LLVM IR");
   translated->setDataLayout(machine.createDataLayout());
   translated->setTargetTriple(machine.getTargetTriple());
   for (llvm::Function &function : *translated)
@@ -106,7 +106,7 @@ FailureOr<std::string> target::compileModule(ModuleOp module,
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return module.emitError("this LLVM cannot write code for ")
+    return module.emitError("internal error: this LLVM cannot write code for ")
            << machine.getTargetTriple().str();
   passes.run(*translated);
   return std::string(bytes.begin(), bytes.end());

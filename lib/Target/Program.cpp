@@ -49,9 +49,8 @@ public:
     StringRef modelPath;
     if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
       modelPath = source.getValue();
-    if (failed(fillTables(*info, *schedule, config, object, modelPath,
-                          outputPath, blobs, program)))
-      return failure();
+    fillTables(*info, *schedule, config, object, modelPath, outputPath, blobs,
+               program);
     fillBuffers(*schedule);
     fillOps(*schedule, *op);
     fillEntries();
@@ -244,9 +243,9 @@ private:
     gemm.stride_c = call.strideC;
     gemm.alpha = call.alpha, gemm.accumulate = call.accumulate;
     // Products have floating operands: kern.gemm's verifier.
-    gemm.type_a = *getElementType(call.typeA),
-    gemm.type_b = *getElementType(call.typeB),
-    gemm.type_c = *getElementType(call.typeC);
+    gemm.type_a = getElementType(call.typeA),
+    gemm.type_b = getElementType(call.typeB),
+    gemm.type_c = getElementType(call.typeC);
     return table;
   }
 

@@ -28,7 +28,7 @@ std::unique_ptr<program::BlobT> Blobs::add(std::string bytes) {
   return blob;
 }
 
-std::optional<program::ElementType> target::getElementType(Type type) {
+program::ElementType target::getElementType(Type type) {
   if (type.isF32())
     return program::ElementType::F32;
   if (type.isBF16())
@@ -41,9 +41,7 @@ std::optional<program::ElementType> target::getElementType(Type type) {
     return program::ElementType::I64;
   if (type.isInteger(32))
     return program::ElementType::I32;
-  if (type.isInteger(1))
-    return program::ElementType::Bool;
-  return std::nullopt;
+  return program::ElementType::Bool;
 }
 
 /// Elements as the file and devices hold them: little endian, booleans one a
@@ -100,7 +98,7 @@ public:
       : info(info), schedule(schedule), config(config), modelPath(modelPath),
         outputPath(outputPath), blobs(blobs), program(program) {}
 
-  LogicalResult write() {
+  void write() {
     pipe::ChainOp chain = info.chain;
     Block &body = chain.getBody().front();
     for (auto [input, argument] :
@@ -109,33 +107,19 @@ public:
       auto type = cast<RankedTensorType>(argument.getType());
       table->name = input.name;
       table->shape.assign(type.getShape().begin(), type.getShape().end());
-      std::optional<program::ElementType> element =
-          getElementType(type.getElementType());
-      if (!element)
-        return chain.emitError()
-               << "input '" << input.name << "' has element type "
-               << type.getElementType() << ", which programs cannot hold";
-      table->type = *element;
+      table->type = getElementType(type.getElementType());
       program.inputs.push_back(std::move(table));
     }
     for (const planning::Placement &placement : info.placements)
-      if (failed(addParameter(placement)))
-        return failure();
+      addParameter(placement);
     for (auto [number, block] : llvm::enumerate(info.model.blocks))
       addBlock(number, block);
-    return success();
   }
 
 private:
-  LogicalResult addParameter(const planning::Placement &placement) {
+  void addParameter(const planning::Placement &placement) {
     nn::ParameterOp parameter = placement.parameter;
     auto type = cast<RankedTensorType>(parameter.getType());
-    std::optional<program::ElementType> element =
-        getElementType(type.getElementType());
-    if (!element)
-      return parameter.emitError()
-             << "has element type " << type.getElementType()
-             << ", which programs cannot hold";
     auto table = std::make_unique<program::ParameterT>();
     table->name = parameter.getSymName().str();
     table->source = parameter.getSource().value_or("").str();
@@ -145,7 +129,10 @@ private:
         table->copies.push_back(copy.str());
     if (auto transposed = parameter.getCopiesTransposed())
       table->copies_transposed.assign(transposed->begin(), transposed->end());
-    table->type = table->upload_type = *element;
+    table->type = table->upload_type = getElementType(type.getElementType());
+    // Floats by the verifier of nn.parameter.
+    if (std::optional<Type> stored = parameter.getStoredType())
+      table->type = getElementType(*stored);
     table->shape.assign(type.getShape().begin(), type.getShape().end());
     table->trainable = parameter.getTrainable();
     table->block = placement.block;
@@ -161,7 +148,6 @@ private:
       table->value = blobs.add(getRawBytes(*value));
     setGroup(*table);
     program.parameters.push_back(std::move(table));
-    return success();
   }
 
   /// The first group whose pattern matches the whole ONNX or source name.
@@ -229,11 +215,11 @@ private:
 
 } // namespace
 
-LogicalResult target::fillTables(const planning::ModelInfo &info,
-                                 const scheduling::Schedule &schedule,
-                                 const Config &config, const HostObject &object,
-                                 StringRef modelPath, StringRef outputPath,
-                                 Blobs &blobs, program::ProgramT &program) {
+void target::fillTables(const planning::ModelInfo &info,
+                        const scheduling::Schedule &schedule,
+                        const Config &config, const HostObject &object,
+                        StringRef modelPath, StringRef outputPath, Blobs &blobs,
+                        program::ProgramT &program) {
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->learning_rate = config.optimizer.learningRate;
   program.optimizer->beta1 = config.optimizer.beta1;
@@ -243,7 +229,6 @@ LogicalResult target::fillTables(const planning::ModelInfo &info,
   program.optimizer->clip_norm = config.clipGradNorm;
   program.optimizer->symbol = object.optimizer;
   program.optimizer->symbol_with_copy = object.optimizerWithCopy;
-  return TableWriter(info, schedule, config, modelPath, outputPath, blobs,
-                     program)
+  TableWriter(info, schedule, config, modelPath, outputPath, blobs, program)
       .write();
 }

@@ -31,16 +31,15 @@ private:
   uint64_t end = 0;
 };
 
-/// None for a type that no program holds.
-std::optional<program::ElementType> getElementType(mlir::Type type);
+/// Of the types that tensors may have: pipe.chain and nn.parameter verify that.
+program::ElementType getElementType(mlir::Type type);
 
 /// Fills inputs, parameters, blocks and the optimizer.
-llvm::LogicalResult fillTables(const planning::ModelInfo &info,
-                               const scheduling::Schedule &schedule,
-                               const Config &config, const HostObject &object,
-                               llvm::StringRef modelPath,
-                               llvm::StringRef outputPath, Blobs &blobs,
-                               program::ProgramT &program);
+void fillTables(const planning::ModelInfo &info,
+                const scheduling::Schedule &schedule, const Config &config,
+                const HostObject &object, llvm::StringRef modelPath,
+                llvm::StringRef outputPath, Blobs &blobs,
+                program::ProgramT &program);
 
 } // namespace rondo::target
 

@@ -61,9 +61,8 @@ class Run:
         inputs = [f"--input={name}=@{os.path.join(self.case, 'inputs', name + '.npy')}" for name in self.facts["inputs"]]
         return self.call("rondo-run", program, f"--device={self.device}:{devices}", f"--steps={steps}", *inputs, *extra)
 
-    def way(self, devices, rounds, extra):
-        """Compiles, trains and checks; returns what must not depend on the way."""
-        program = self.compile(devices, rounds, extra)
+    def measure(self, program, devices):
+        """Trains a program, checks it, and returns digests of what it gave."""
         losses, weights, gradients = (os.path.join(self.folder, name) for name in ("losses.csv", "weights.safetensors", "gradients.safetensors"))
         self.train(program, devices, self.facts["steps"], [f"--losses={losses}", f"--save={weights}"])
         checks = [f"--losses={losses}", f"--weights={weights}"]
@@ -71,7 +70,12 @@ class Run:
         if self.trajectory != "token_":  # its step 0 has other gradients than expected.npz holds
             self.train(program, devices, 1, [f"--save-grads={gradients}"])
             self.check([f"--grads={gradients}"])
-        return {"losses": digest(losses), "weights": digest(weights), "arithmetic": self.call("rondo-dump", "--arithmetic", program).strip()}
+        return {"losses": digest(losses), "weights": digest(weights)}
+
+    def way(self, devices, rounds, extra):
+        """Compiles, trains and checks; returns what must not depend on the way."""
+        program = self.compile(devices, rounds, extra)
+        return {**self.measure(program, devices), "arithmetic": self.call("rondo-dump", "--arithmetic", program).strip()}
 
     def check(self, arguments):
         result = subprocess.run([sys.executable, os.path.join(HERE, "check.py"), self.case, f"--trajectory={self.trajectory}", *arguments],
@@ -85,13 +89,13 @@ def digest(path):
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def smallest_memory(run, devices, rounds):
+def smallest_memory(run, devices, rounds, extra=()):
     """The least device memory, within 5 %, that some plan fits: it forces many small stages."""
-    low, high = 0, json.loads(run.call("rondo-dump", "--json", run.compile(devices, rounds, ["--recompute=full"])))["device_bytes"]
+    low, high = 0, json.loads(run.call("rondo-dump", "--json", run.compile(devices, rounds, ["--recompute=full", *extra])))["device_bytes"]
     while high - low > high / 20:
         middle = (low + high) // 2
         try:
-            run.compile(devices, rounds, ["--recompute=full", f"--device-memory={middle}"])
+            run.compile(devices, rounds, ["--recompute=full", f"--device-memory={middle}", *extra])
             high = middle
         except RuntimeError as error:
             if "ended with 3" not in str(error):

@@ -181,6 +181,12 @@ TEST_F(CApiTest, HandsOutErrors) {
   sessionOptions.device = "host:9";
   fails(rondo_session_open(program, &sessionOptions, &session),
         RONDO_BAD_OPTION, "--device=host:9");
+  sessionOptions.size = 1;
+  fails(rondo_session_open(program, &sessionOptions, &session),
+        RONDO_INTERNAL_ERROR,
+        "a structure without its size was given to the runtime (see "
+        "RONDO_INIT)");
+  sessionOptions.size = sizeof sessionOptions;
   sessionOptions.device = "cuda:2";
   fails(rondo_session_open(program, &sessionOptions, &session),
         RONDO_BAD_OPTION, "holds no code for GPUs");

@@ -207,10 +207,19 @@ TEST(LearningRate, FollowsItsShape) {
 
 TEST(LearningRate, RefusesWhatItDoesNotKnow) {
   LearningRate rate;
-  for (const char *text : {"", "cosin", "cosine,warmup=x", "cosine,min=-1",
-                           "linear,max=3", "linear,warmup"}) {
+  const std::pair<const char *, const char *> slips[] = {
+      {"", "'' is none of constant, linear, cosine"},
+      {"cosin", "'cosin' is none of constant, linear, cosine"},
+      {"cosine,warmup=x", "'warmup=x' is not a number of steps"},
+      {"linear,warmup", "'warmup' is not a number of steps"},
+      {"cosine,min=-1", "'min=-1' is not a rate"},
+      {"cosine,min=nan", "'min=nan' is not a rate"},
+      {"linear,max=3", "'max=3' is neither warmup= nor min="}};
+  for (auto [text, message] : slips) {
     Status status = rate.parse(text);
     EXPECT_EQ(status.code(), Code::Flags) << text;
-    EXPECT_NE(status.message().find("--lr-schedule="), std::string::npos);
+    EXPECT_EQ(status.message(),
+              std::string("--lr-schedule=") + text + ": " + message +
+                  "; write, for example, cosine,warmup=100,min=1e-5");
   }
 }

@@ -189,7 +189,9 @@ TEST_F(ParametersTest, AreDrawnByRole) {
                 table.parameters[2]->role = "scale";
               }).ok());
   EXPECT_EQ(read("layer0.bias", n), std::vector<float>(n, 1));
-  EXPECT_EQ(open("random:x").code(), Code::Flags);
+  Status status = open("random:x");
+  EXPECT_EQ(status.code(), Code::Flags);
+  EXPECT_EQ(status.message(), "--weights=random:x: the seed is not a number");
 }
 
 TEST_F(ParametersTest, AreSavedUnderEitherName) {

@@ -110,9 +110,28 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithAFile) {
                 "format version 9, but this runtime reads version 1"),
             std::string::npos)
       << status.message();
-  status = load(file + "x");
-  EXPECT_NE(status.message().find("damaged"), std::string::npos)
-      << status.message();
+  auto expect = [&](const std::string &bytes, const std::string &message) {
+    EXPECT_EQ(load(bytes).message(), "toy.rondo: " + message);
+  };
+  std::string size = std::to_string(file.size()),
+              length = std::to_string(file.size() - kProgramHeaderBytes);
+  expect(file.substr(0, 20), "truncated: 20 bytes are less than a header");
+  expect(file + "x",
+         "damaged: " + std::to_string(file.size() + 1 - kProgramHeaderBytes) +
+             " bytes follow the header, " + length + " were written");
+  other = file;
+  other[offsetof(ProgramHeader, reserved)] ^= 1;
+  expect(other, "damaged: the header's reserved field is not 0");
+  other = file;
+  other.back() = (char)(other.back() ^ 1);
+  expect(other,
+         "damaged: the checksum does not match; copy or compile it again");
+  expect(resealed(file, file.size()),
+         "damaged: a table of " + size + " bytes in a file of " + size);
+  other = file;
+  std::memset(other.data() + kProgramTableOffset, 0xff, 8);
+  expect(resealed(other, tableBytes(file)),
+         "damaged: the table is not a well-formed FlatBuffer");
   std::unique_ptr<Program> program;
   status = Program::load("/no/such/file.rondo", program);
   EXPECT_NE(status.message().find("/no/such/file.rondo: No such file"),

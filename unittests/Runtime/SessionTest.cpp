@@ -259,7 +259,27 @@ TEST(Session, TooFewSamplesAreAnErrorBeforeTheFirstStep) {
   EXPECT_OK(again.session->synchronize());
   EXPECT_OK(again.session->stepsAvailable(left));
   EXPECT_EQ(left, 0u);
-  EXPECT_FALSE(again.session->setOrder(true, 0, 3).ok());
+  EXPECT_EQ(again.session->setOrder(true, 0, 3).message(),
+            "the order of samples is set before the first step");
+}
+
+TEST(Session, TheNumberOfStepsIsLimited) {
+  Running running(toy(2, 1, 2), 3);
+  EXPECT_OK(running.session->setOrder(false, 0, UINT32_MAX));
+  EXPECT_EQ(running.session->start(1u << 30).message(),
+            "a session runs at most 1073741823 steps");
+}
+
+TEST(Session, ShuffledInputsHoldTheSameSamples) {
+  Running running(toy(2, 1, 2), 3);
+  // 24 samples of "x", but 16 labels.
+  EXPECT_OK(running.session->setInput("labels", program::ElementType::I64,
+                                      std::vector<int64_t>{16},
+                                      running.data.labels.data()));
+  EXPECT_OK(running.session->setOrder(true, 1, 1));
+  EXPECT_EQ(running.session->start(1).message(),
+            "shuffled inputs must hold the same samples: input 'labels' holds "
+            "16, another one 24");
 }
 
 TEST(Session, EpochsVisitTheSameSamplesAndShufflingOthers) {
@@ -334,9 +354,18 @@ TEST(Session, DevicesMustBeWhatTheProgramWasMadeFor) {
   EXPECT_NE(status.message().find(
                 "was compiled for 2 devices; run it with --device=host:2"),
             std::string::npos);
-  EXPECT_EQ(open("host:x").code(), Code::Flags);
-  EXPECT_EQ(open("host:0").code(), Code::Flags);
-  EXPECT_EQ(open("tpu:2").code(), Code::Flags);
+  for (const char *device : {"host:x", "host:0", "host:4097", "host:"}) {
+    status = open(device);
+    EXPECT_EQ(status.code(), Code::Flags);
+    EXPECT_EQ(status.message(),
+              std::string("--device=") + device +
+                  ": the number of devices is not a number from 1 to 4096; "
+                  "write --device=host:4");
+  }
+  status = open("tpu:2");
+  EXPECT_EQ(status.code(), Code::Flags);
+  EXPECT_EQ(status.message(), "--device=tpu:2: unknown kind of device 'tpu'; "
+                              "this runtime has: host, cuda");
   EXPECT_EQ(open("cuda:2").code(), Code::Flags); // made for the host
   EXPECT_OK(open("host:2"));
 }

@@ -202,17 +202,25 @@ struct Delays {
 class Program;
 class Executable;
 
+/// What went wrong on a device, and at which of its tasks. The session says
+/// which operation and node that is.
+struct DeviceFailure {
+  const Task *task = nullptr; ///< Null: no one task's fault.
+  uint32_t iteration = 0;     ///< The task's.
+  Status status;              ///< Begins with the device's name.
+};
+
 struct DeviceOptions {
   Delays delays;
   /// Tasks of one lane that may be pending, by program::Lane.
   uint32_t capacity[7] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
-  /// Called when a device has failed, with the iteration that is lost with it:
+  /// Called when a device has failed, with an iteration that is lost with it:
   /// from any thread, perhaps several times. Whatever is or will be submitted
   /// is signalled then, not run.
-  void (*error)(void *context, uint32_t iteration,
-                const Status &status) = nullptr;
+  void (*error)(void *context, const DeviceFailure &failure,
+                uint32_t lost) = nullptr;
   void *errorContext = nullptr;
 };
 

@@ -16,6 +16,7 @@
 
 #include "rondo/Runtime/Device.h"
 #include "rondo/Runtime/Program.h"
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,6 +37,10 @@ struct SessionOptions {
                               ///< fails, saying who waits for what; 0: never.
   bool trace = false;         ///< Remember when each operation ran.
   Delays delays;
+  /// For tests: makes what stands in each device's place.
+  std::function<std::unique_ptr<Device>(std::unique_ptr<Device>,
+                                        const DeviceOptions &)>
+      decorate;
 };
 
 /// What is known of a step once all of it is done.

@@ -61,6 +61,7 @@ struct Config {
   double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
+  std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";

@@ -88,6 +88,17 @@ struct ConvertNNToKern
     getOperation()->walk(
         [&](func::FuncOp function) { functions.push_back(function); });
     bool failedAny = false;
+    // Gradients and masters are f32.
+    for (auto parameter : getOperation().getOps<nn::ParameterOp>())
+      if (parameter.getTrainable() &&
+          getElementTypeOrSelf(parameter.getType()).isF64()) {
+        parameter.emitOpError("trains, but is f64; parameters that train can "
+                              "be f32, bf16 or f16: freeze it, or export the "
+                              "model in f32");
+        failedAny = true;
+      }
+    if (failedAny)
+      return signalPassFailure();
     for (func::FuncOp function : functions)
       failedAny |= failed(lower(function));
     if (failedAny)

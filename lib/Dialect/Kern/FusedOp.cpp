@@ -187,11 +187,21 @@ LogicalResult FusedOp::verify() {
   return success();
 }
 
+static bool isElement(Type type) {
+  return type.isF32() || type.isBF16() || type.isF16() || type.isF64() ||
+         type.isInteger(64) || type.isInteger(32) || type.isInteger(1);
+}
+
+/// Of `math` those that every target computes alike.
 static bool isScalarOp(Operation &op) {
   if (op.getNumRegions() || op.getNumResults() != 1 ||
-      !op.getResult(0).getType().isIntOrFloat())
+      !isElement(op.getResult(0).getType()))
     return false;
-  return isa<arith::ArithDialect, math::MathDialect>(op.getDialect());
+  return isa<arith::ArithDialect>(op.getDialect()) ||
+         isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CosOp, math::ErfOp, math::ExpOp, math::FloorOp, math::FmaOp,
+             math::LogOp, math::PowFOp, math::RoundEvenOp, math::RsqrtOp,
+             math::SinOp, math::SqrtOp, math::TanhOp, math::TruncOp>(op);
 }
 
 LogicalResult FusedOp::verifyRegions() {
@@ -225,7 +235,7 @@ LogicalResult FusedOp::verifyRegions() {
       continue;
     }
     if (!isa<IndexOp>(op) && !isScalarOp(op))
-      return op.emitOpError("is not a scalar operation of arith or math");
+      return op.emitOpError("is not a scalar operation that kernels compute");
     if (auto fast = dyn_cast<arith::ArithFastMathInterface>(op))
       if (auto flags = fast.getFastMathFlagsAttr();
           flags && flags.getValue() != arith::FastMathFlags::none)

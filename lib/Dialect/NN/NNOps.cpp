@@ -82,7 +82,14 @@ LogicalResult ParameterOp::verify() {
       return emitOpError() << "copies_transposed has " << transposed->size()
                            << " entries for " << copies << " copies";
   }
+  if (std::optional<Type> storedType = getStoredType())
+    if (!isa<FloatType>(*storedType) || !isa<FloatType>(type.getElementType()))
+      return emitOpError() << "is stored as " << *storedType << " and read as "
+                           << type.getElementType()
+                           << "; both must be floating-point types";
   if (std::optional<ElementsAttr> value = getValue()) {
+    if (getStoredType())
+      return emitOpError() << "has both a stored type and a value";
     if (getTrainable())
       return emitOpError()
              << "with a value the compiler folded cannot be trainable";

@@ -62,7 +62,7 @@ DifferentiateBodies::findNeeds(LayerOp layer, BodyOp body,
                                ArrayRef<bool> wantedBoundary) {
   func::FuncOp forward = findEntry(body, {EntryKind::Forward});
   if (!forward)
-    return body.emitOpError() << "has no 'forward' to differentiate";
+    return body.emitOpError() << "has no func.func 'forward' to differentiate";
   LayerNeeds needs;
   needs.wantedBoundary.assign(wantedBoundary.begin(), wantedBoundary.end());
   ArrayAttr parameters = layer.getParameters();

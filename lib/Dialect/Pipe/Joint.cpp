@@ -144,15 +144,15 @@ LogicalResult Differentiator::reverse(Operation *op) {
     return failure();
   if (parts.size() != op->getNumOperands())
     return op->emitOpError()
-           << "has a derivative of " << parts.size() << " parts for "
-           << op->getNumOperands() << " operands";
+           << "internal error: has a derivative of " << parts.size()
+           << " parts for " << op->getNumOperands() << " operands";
   for (auto [operand, part, isWanted] :
        llvm::zip_equal(op->getOperands(), parts, wanted)) {
     if (!part || !isWanted)
       continue;
     if (part.getType() != operand.getType())
       return op->emitOpError()
-             << "has a cotangent of type " << part.getType()
+             << "internal error: has a cotangent of type " << part.getType()
              << " for an operand of type " << operand.getType();
     accumulate(operand, part, op->getLoc());
   }

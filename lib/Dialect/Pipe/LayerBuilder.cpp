@@ -34,7 +34,8 @@ FlatSymbolRefAttr LayerBuilder::getParameter(Operation *op) {
         builder.getStringAttr(llvm::formatv("table_{0}", tables.size() - 1)),
         TypeAttr::get(constant.getType()), /*trainable=*/nullptr,
         /*stored=*/nullptr, value, /*source=*/nullptr, /*transposed=*/nullptr,
-        /*copies=*/nullptr, /*copies_transposed=*/nullptr);
+        /*copies=*/nullptr, /*copies_transposed=*/nullptr,
+        /*stored_type=*/nullptr);
     // Behind the other parameters, in front of the bodies.
     Operation *next = bodies.empty() ? loss.getOperation() : bodies.front();
     table = FlatSymbolRefAttr::get(

@@ -95,6 +95,17 @@ LogicalResult LayerOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Chain
 //===----------------------------------------------------------------------===//
 
+/// What models may have as input and programs hold: as Pipe_Value.
+static bool isValue(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return false;
+  Type element = tensor.getElementType();
+  return element.isF32() || element.isBF16() || element.isF16() ||
+         element.isF64() || element.isInteger(64) || element.isInteger(32) ||
+         element.isInteger(1);
+}
+
 LogicalResult ChainOp::verifyRegions() {
   Block &block = getBody().front();
   if (getInputNames().size() != block.getNumArguments())
@@ -105,6 +116,12 @@ LogicalResult ChainOp::verifyRegions() {
   for (auto name : inputNames.getAsRange<StringAttr>())
     if (!names.insert(name.getValue()).second)
       return emitOpError() << "names two inputs " << name;
+  for (BlockArgument argument : block.getArguments())
+    if (!isValue(argument.getType()))
+      return emitOpError() << "input " << inputNames[argument.getArgNumber()]
+                           << " has type " << argument.getType()
+                           << ", expected a tensor of static shape of f32, "
+                              "bf16, f16, f64, i64, i32 or i1";
 
   LayerOp previous;
   for (Operation &op : block.without_terminator()) {

@@ -138,7 +138,7 @@ void CudaDevice::complete() {
   // Sleeps are short: by default the system makes each 50 us longer.
   ::prctl(PR_SET_TIMERSLACK, 1000);
   if (Status status = makeCurrent(); !status.ok())
-    pool->fail(0, status);
+    pool->fail({nullptr, 0, status});
   auto checked = std::chrono::steady_clock::now();
   while (true) {
     uint32_t seen = submitted.load(std::memory_order_acquire);

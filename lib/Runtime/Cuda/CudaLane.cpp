@@ -84,11 +84,12 @@ Address CudaLane::statusWord(uint32_t number) const {
                                        callsPerPlace);
 }
 
-std::string CudaLane::name(const TaskCall &call) const {
-  return format("step %u: %s: GPU %u (%s)", call.iteration,
-                opText(device.program.table(), call.task->index).c_str(),
-                device.index,
-                device.pool->members()[device.index].name.c_str());
+void CudaLane::fail(const TaskCall &call, const Status &status) {
+  std::string device =
+      format("GPU %u (%s): ", this->device.index,
+             this->device.pool->members()[this->device.index].name.c_str());
+  this->device.pool->fail({call.task, call.iteration,
+                           Status(status.code(), device + status.message())});
 }
 
 //===----------------------------------------------------------------------===//
@@ -106,9 +107,7 @@ void CudaLane::submit(const TaskCall &call) {
   place.timed = place.ran = false;
   if (!device.pool->failed())
     if (Status status = issue(place, number); !status.ok())
-      device.pool->fail(
-          call.iteration,
-          Status(status.code(), name(call) + ": " + status.message()));
+      fail(call, status);
   tail.store(number + 1, std::memory_order_release);
   device.wake();
 }
@@ -222,16 +221,15 @@ void CudaLane::finish(Place &place, uint32_t number) {
     if (result == Success)
       result = driver.eventElapsedTime(&length, place.begin, place.end);
     if (result != Success)
-      device.pool->fail(call.iteration,
-                        deviceError(name(call) + ": cuEventElapsedTime: " +
-                                    driver.text(result)));
+      fail(call, driver.status(result, "cuEventElapsedTime"));
     double begin = lastTime + 1e6 * (double)gap,
            end = begin + 1e6 * (double)length;
     last = place.end;
     lastTime = end;
-    busyTime.fetch_add((int64_t)(end - begin), std::memory_order_relaxed);
+    Span span = {(int64_t)begin, (int64_t)end};
+    busyTime.fetch_add(span.end - span.begin, std::memory_order_relaxed);
     if (call.span)
-      *call.span = {(int64_t)begin, (int64_t)end};
+      *call.span = span;
     if (place.ran && task.kind == TaskKind::Copy)
       copiedBytes.fetch_add(task.bytes, std::memory_order_relaxed);
     if (place.ran && task.kind == TaskKind::Launch) {
@@ -291,8 +289,7 @@ void CudaLane::check() {
                           });
   if (!runs)
     return;
-  device.pool->fail(call.iteration, deviceError(name(call) + ": " +
-                                                device.driver().text(result)));
+  fail(call, deviceError(device.driver().text(result)));
 }
 
 void CudaLane::observe() {

@@ -134,23 +134,23 @@ void CudaPool::unshare(Buffer memory) {
     (void)cuda->hostUnregister(memory.data);
 }
 
-void CudaPool::fail(uint32_t iteration, const Status &status) {
+void CudaPool::fail(const DeviceFailure &failure) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (first.ok())
-      first = status;
+    if (first.status.ok())
+      first = failure;
   }
   dead.store(true, std::memory_order_release);
-  lose(iteration);
+  lose(failure.iteration);
 }
 
 void CudaPool::lose(uint32_t iteration) {
   if (!error)
     return;
-  Status status;
+  DeviceFailure failure;
   {
     std::lock_guard<std::mutex> lock(mutex);
-    status = first;
+    failure = first;
   }
-  error(errorContext, iteration, status);
+  error(errorContext, failure, iteration);
 }

@@ -45,7 +45,7 @@ public:
   void unshare(Buffer memory);
 
   /// The first error counts; from then on devices run nothing.
-  void fail(uint32_t iteration, const Status &status);
+  void fail(const DeviceFailure &failure);
   bool failed() const { return dead.load(std::memory_order_acquire); }
   /// Tells the session that a task of `iteration` is lost with the failed
   /// device.
@@ -57,12 +57,12 @@ private:
   const Driver *cuda = nullptr;
   std::vector<Member> gpus;
   std::vector<void *> registered;
-  void (*error)(void *context, uint32_t iteration,
-                const Status &status) = nullptr;
+  void (*error)(void *context, const DeviceFailure &failure,
+                uint32_t lost) = nullptr;
   void *errorContext = nullptr;
   std::atomic<bool> dead{false};
   std::mutex mutex; ///< Of `first`: taken when something failed, not in a step.
-  Status first;
+  DeviceFailure first;
 };
 
 /// What the driver says of a GPU, without using it.

@@ -64,3 +64,12 @@ func.func @attention_of_f64(%q: tensor<1x1x4x8xf64>) -> tensor<1x1x4x8xf64> {
   %r, %s = nn.attention %q, %q, %q scale 0.25 : tensor<1x1x4x8xf64>, tensor<1x1x4x8xf64>, tensor<1x1x4x8xf64> -> tensor<1x1x4x8xf64>, tensor<1x1x4xf64>
   return %r : tensor<1x1x4x8xf64>
 }
+
+// -----
+
+// Frozen ones may be f64.
+nn.parameter @a : tensor<4xf64>
+// expected-error @+1 {{'nn.parameter' op trains, but is f64; parameters that train can be f32, bf16 or f16: freeze it, or export the model in f32}}
+nn.parameter @b trainable : tensor<4xf64>
+// expected-error @+1 {{'nn.parameter' op trains, but is f64}}
+nn.parameter @c trainable : tensor<4xf64>

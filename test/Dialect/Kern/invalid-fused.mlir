@@ -257,7 +257,7 @@ kern.func @reduces_twice(%x: memref<8x4xf32>, %y: memref<4xf32>) attributes {inp
 kern.func @foreign(%x: memref<4xf32>, %y: memref<4xf32>) attributes {inputs = 1 : i64} {
   kern.fused elementwise [4] calls [0, 4] ins(%x : memref<4xf32>) at [#kern.access<0, [1]>] outs(%y : memref<4xf32>) at [#kern.access<0, [1]>] accumulate [false] {
   ^bb0(%e: f32):
-    // expected-error @+1 {{'builtin.unrealized_conversion_cast' op is not a scalar operation of arith or math}}
+    // expected-error @+1 {{'builtin.unrealized_conversion_cast' op is not a scalar operation that kernels compute}}
     %0 = builtin.unrealized_conversion_cast %e : f32 to f32
     kern.yield %0 : f32
   }
@@ -269,8 +269,32 @@ kern.func @foreign(%x: memref<4xf32>, %y: memref<4xf32>) attributes {inputs = 1 
 kern.func @vectors(%x: memref<4xf32>, %y: memref<4xf32>) attributes {inputs = 1 : i64} {
   kern.fused elementwise [4] calls [0, 4] ins(%x : memref<4xf32>) at [#kern.access<0, [1]>] outs(%y : memref<4xf32>) at [#kern.access<0, [1]>] accumulate [false] {
   ^bb0(%e: f32):
-    // expected-error @+1 {{'arith.constant' op is not a scalar operation of arith or math}}
+    // expected-error @+1 {{'arith.constant' op is not a scalar operation that kernels compute}}
     %0 = arith.constant dense<1.0> : vector<4xf32>
+    kern.yield %e : f32
+  }
+  kern.return
+}
+
+// -----
+
+kern.func @function_of_no_target(%x: memref<4xf32>, %y: memref<4xf32>) attributes {inputs = 1 : i64} {
+  kern.fused elementwise [4] calls [0, 4] ins(%x : memref<4xf32>) at [#kern.access<0, [1]>] outs(%y : memref<4xf32>) at [#kern.access<0, [1]>] accumulate [false] {
+  ^bb0(%e: f32):
+    // expected-error @+1 {{'math.cbrt' op is not a scalar operation that kernels compute}}
+    %0 = math.cbrt %e : f32
+    kern.yield %0 : f32
+  }
+  kern.return
+}
+
+// -----
+
+kern.func @small_integers(%x: memref<4xf32>, %y: memref<4xf32>) attributes {inputs = 1 : i64} {
+  kern.fused elementwise [4] calls [0, 4] ins(%x : memref<4xf32>) at [#kern.access<0, [1]>] outs(%y : memref<4xf32>) at [#kern.access<0, [1]>] accumulate [false] {
+  ^bb0(%e: f32):
+    // expected-error @+1 {{'arith.fptosi' op is not a scalar operation that kernels compute}}
+    %0 = arith.fptosi %e : f32 to i8
     kern.yield %e : f32
   }
   kern.return

@@ -31,6 +31,16 @@ nn.parameter @w : tensor<2xf32> {copies = ["v"], copies_transposed = array<i1: t
 
 // -----
 
+// expected-error @+1 {{'nn.parameter' op is stored as 'i64' and read as 'f32'; both must be floating-point types}}
+nn.parameter @w : tensor<2xf32> {stored_type = i64}
+
+// -----
+
+// expected-error @+1 {{'nn.parameter' op has both a stored type and a value}}
+nn.parameter @w : tensor<2xbf16> {stored_type = f32, value = dense<1.0> : tensor<2xbf16>}
+
+// -----
+
 // expected-error @+1 {{type attribute of}}
 nn.parameter @w : tensor<2x?xf32>
 

@@ -68,3 +68,35 @@ pipe.chain @loss attributes {input_names = []} {
   %0 = pipe.layer "head" @head () sides () [@q] -> tensor<f32>
   pipe.yield %0 : tensor<f32>
 }
+
+// -----
+
+nn.parameter @q trainable : tensor<1x1x2x4xf32>
+pipe.body @head {
+  func.func @forward(%q: tensor<1x1x2x4xf32> {pipe.role = #pipe.role<parameter>, pipe.index = 0 : i64}) -> (tensor<f32> {pipe.role = #pipe.role<loss>, pipe.index = 0 : i64})
+      attributes {pipe.entry = #pipe.entry<forward>} {
+    // expected-error @+1 {{has no derivative through its statistics; use them only in what needs no gradient}}
+    %a, %s = nn.attention %q, %q, %q scale 0.5 : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32> -> tensor<1x1x2x4xf32>, tensor<1x1x2xf32>
+    %l = nn.reduce sum %s [0, 1, 2] : tensor<1x1x2xf32>
+    return %l : tensor<f32>
+  }
+}
+pipe.chain @loss attributes {input_names = []} {
+  %0 = pipe.layer "head" @head () sides () [@q] -> tensor<f32>
+  pipe.yield %0 : tensor<f32>
+}
+
+// -----
+
+// Launch lists have no derivative any more.
+// expected-error @+1 {{has no func.func 'forward' to differentiate}}
+pipe.body @head {
+  kern.func @forward(%l: memref<f32> {pipe.role = #pipe.role<loss>, pipe.index = 0 : i64}) attributes {inputs = 0 : i64, pipe.entry = #pipe.entry<forward>} {
+    kern.zero %l : memref<f32>
+    kern.return
+  }
+}
+pipe.chain @loss attributes {input_names = []} {
+  %0 = pipe.layer "head" @head () sides () [] -> tensor<f32>
+  pipe.yield %0 : tensor<f32>
+}

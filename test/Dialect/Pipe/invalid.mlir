@@ -514,6 +514,25 @@ pipe.chain @loss attributes {input_names = ["x", "x"]} {
 
 // -----
 
+// Even of inputs that no layer reads.
+// expected-error @+1 {{input "y" has type 'tensor<4xi8>', expected a tensor of static shape of f32, bf16, f16, f64, i64, i32 or i1}}
+pipe.chain @loss attributes {input_names = ["x", "y"]} {
+^bb0(%x: tensor<4xf32>, %y: tensor<4xi8>):
+  %0 = pipe.layer "l" @head () sides () [] -> tensor<f32>
+  pipe.yield %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{input "x" has type 'i32', expected a tensor of static shape}}
+pipe.chain @loss attributes {input_names = ["x"]} {
+^bb0(%x: i32):
+  %0 = pipe.layer "l" @head () sides () [] -> tensor<f32>
+  pipe.yield %0 : tensor<f32>
+}
+
+// -----
+
 nn.parameter @w trainable : tensor<4xf32>
 nn.parameter @big trainable : tensor<5xf32>
 pipe.body @first {

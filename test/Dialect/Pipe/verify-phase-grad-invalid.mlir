@@ -425,3 +425,18 @@ pipe.chain @loss attributes {input_names = ["x"]} {
   %1 = pipe.layer "head" @head (%0 : tensor<4xf32>) sides () [] -> tensor<f32>
   pipe.yield %1 : tensor<f32>
 }
+
+// -----
+
+// Nor can launch lists be checked like this.
+// expected-error @+1 {{has no func.func 'forward', which phase 'grad' needs}}
+pipe.body @head {
+  kern.func @forward(%l: memref<f32> {pipe.role = #pipe.role<loss>, pipe.index = 0 : i64}) attributes {inputs = 0 : i64, pipe.entry = #pipe.entry<forward>} {
+    kern.zero %l : memref<f32>
+    kern.return
+  }
+}
+pipe.chain @loss attributes {input_names = []} {
+  %0 = pipe.layer "head" @head () sides () [] -> tensor<f32>
+  pipe.yield %0 : tensor<f32>
+}

@@ -247,6 +247,9 @@ case("cumsum_bool", one("CumSum", {"x": (BOOL, [2])} | tail("a"), initializers=[
 case("reduce_empty", one("ReduceMax", {"s": (FLOAT, [2])} | tail("a"), initializers=[ints("a", 1)]), "axis 1 is out of range for rank 1")
 empty = [node("Slice", ["x", "z", "z"], ["e"]), node("ReduceMax", ["e"], ["y"], "the_node"), *scalar_loss()]
 case("reduce_nothing", model(graph(empty, [tensor("z", INT64, [1], [0])], [value("x", FLOAT, [2])], LOSS)), "reduces over axis 0 of extent 0")
+nothing = [node("Slice", ["x", "z", "z"], ["e"]), node("LayerNormalization", ["e", "g"], ["y"], "the_node"), *scalar_loss()]
+case("norm_nothing", model(graph(nothing, [tensor("z", INT64, [1], [0]), tensor("g", FLOAT, [1], [1.0])], [value("x", FLOAT, [2])], LOSS)),
+     "normalises over no elements")  # fmt: skip
 case("softmax_type", one("Softmax", {"x": (INT64, [2])}), "operand has type 'tensor<2xi64>'")
 case("matmul_scalar", one("MatMul", {"x": (FLOAT, []), "z": (FLOAT, [2])}), "operands must not be scalars")
 case("matmul", one("MatMul", {"x": (FLOAT, [2, 3]), "z": (FLOAT, [2, 3])}), "shapes [2, 3] and [2, 3] cannot be multiplied")

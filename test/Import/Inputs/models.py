@@ -372,6 +372,12 @@ def dynamic():
 
 
 @add
+def training_info():
+    """What ONNX's own training proposal adds."""
+    return model(graph(scalar_loss("x"), [], [value("x", FLOAT, [3])], LOSS), extra=blob(20, b""))
+
+
+@add
 def two_losses():
     nodes = scalar_loss("x", [node("ReduceMax", ["x"], ["other"], keepdims=0)])
     return model(graph(nodes, [], [value("x", FLOAT, [3])], [value("other", FLOAT, []), *LOSS]))

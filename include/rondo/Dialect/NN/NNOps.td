@@ -42,6 +42,7 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
     whether it gets a gradient; `stored` where its bytes are, or `value` for a table the compiler folded
     (never trainable). `transposed` says that the source parameter is the transpose of the stored one.
     `copies` lists initializers that held the same tensor (tied weights); `copies_transposed` says, for each, whether it held the transpose.
+    `type` is what a step reads; `stored_type` is the element type of the stored bytes where that is another (`--precision`).
 
     ```mlir
     nn.parameter @"m.norm.weight" trainable : tensor<32xf32> {stored = #nn.stored<"", 1024, 128>}
@@ -51,7 +52,8 @@ def NN_ParameterOp : Op<NN_Dialect, "parameter", [Symbol]> {
                        UnitAttr:$trainable, OptionalAttr<NN_StoredAttr>:$stored,
                        OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrAttr>:$source,
                        UnitAttr:$transposed, OptionalAttr<StrArrayAttr>:$copies,
-                       OptionalAttr<DenseBoolArrayAttr>:$copies_transposed);
+                       OptionalAttr<DenseBoolArrayAttr>:$copies_transposed,
+                       OptionalAttr<TypeAttr>:$stored_type);
   let assemblyFormat = "$sym_name (`trainable` $trainable^)? `:` $type attr-dict";
   let hasVerifier = 1;
 }

@@ -22,7 +22,9 @@ namespace rondo::nn {
 
 /// The `raise` phase, on a module as import leaves it: constants folded,
 /// exporters' decompositions recognised, masks resolved, the result verified.
-void buildRaisePipeline(mlir::OpPassManager &manager);
+/// `precision`: fp32, bf16, fp16, or empty: what the graph says.
+void buildRaisePipeline(mlir::OpPassManager &manager,
+                        llvm::StringRef precision = "");
 
 /// Registers the phase as `rondo-nn-raise`.
 void registerRaisePipeline();

@@ -174,6 +174,38 @@ def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 
+def NNAssignPrecision : Pass<"rondo-nn-assign-precision", "::mlir::ModuleOp"> {
+  let summary = "Gives weights and activations the element type that was asked for";
+  let description = [{
+    Weights (what trains, and frozen matrices) are read in that type; their
+    masters stay f32. Products take operands of it and accumulate in f32.
+    Elementwise operations and movement follow their operands; constants and
+    tables that are not exact in the type enter in f32, and the result is
+    rounded once, so rotary embeddings and scales lose nothing. Sums, powers,
+    roots, exponentials and quotients give f32, until a product reads what came
+    of them or it is added to the residual stream. What leads to a softmax or to
+    the loss without another product is not rounded at all, except the logits of
+    `nn.cross_entropy`, which computes in f32 whatever they are. What depends on
+    no weight (positions, masks) stays as it is, and so do products whose
+    operands the model itself has widened.
+
+    ```mlir
+    nn.parameter @w trainable : tensor<4x4xf32>
+    %w = nn.read @w : tensor<4x4xf32>
+    %y = nn.matmul %x, %w : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    // becomes, with precision=bf16
+    nn.parameter @w trainable : tensor<4x4xbf16> {stored_type = f32}
+    %w = nn.read @w : tensor<4x4xbf16>
+    %0 = nn.cast %x : tensor<2x4xf32> to tensor<2x4xbf16>
+    %y = nn.matmul %0, %w : tensor<2x4xbf16>, tensor<4x4xbf16> -> tensor<2x4xbf16>
+    ```
+  }];
+  let options = [Option<"precision", "precision", "std::string", "\"bf16\"",
+                        "fp32, bf16 or fp16">];
+  let statistics = [Statistic<"numConverted", "converted", "Number of weights of another type than before">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
 def NNDecomposeMaskedAttention : Pass<"rondo-nn-decompose-masked-attention", "::mlir::func::FuncOp"> {
   let summary = "Writes attention with a general mask as products and softmax";
   let description = [{

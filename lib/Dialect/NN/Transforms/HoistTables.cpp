@@ -47,7 +47,8 @@ struct HoistTables : rondo::nn::impl::NNHoistTablesBase<HoistTables> {
                                     /*trainable=*/false, /*stored=*/nullptr,
                                     value, /*source=*/nullptr,
                                     /*transposed=*/false, /*copies=*/nullptr,
-                                    /*copies_transposed=*/nullptr);
+                                    /*copies_transposed=*/nullptr,
+                                    /*stored_type=*/nullptr);
         symbols.insert(table);
       }
       builder.setInsertionPoint(constant);

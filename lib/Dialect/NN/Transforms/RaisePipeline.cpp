@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace rondo::nn {
 
-void buildRaisePipeline(OpPassManager &manager) {
+void buildRaisePipeline(OpPassManager &manager, StringRef precision) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
   functions.addPass(createNNFoldConstants());
   // One value for one expression: patterns compare values.
@@ -29,9 +29,13 @@ void buildRaisePipeline(OpPassManager &manager) {
   functions.addPass(createNNRaiseMasks());
   // Tables now, when masks cannot be mistaken for them.
   functions.addPass(createNNFoldConstants({/*tables=*/true}));
-  functions.addPass(createNNDecomposeMaskedAttention());
-  functions.addPass(createNNFoldConstants());
-  functions.addPass(createCSEPass());
+  // What is recognised by now says what may be rounded.
+  if (!precision.empty())
+    manager.addPass(createNNAssignPrecision({precision.str()}));
+  OpPassManager &rest = manager.nest<func::FuncOp>();
+  rest.addPass(createNNDecomposeMaskedAttention());
+  rest.addPass(createNNFoldConstants());
+  rest.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());
   manager.addNestedPass<func::FuncOp>(createNNVerifyRaised());
 }
