@@ -248,12 +248,18 @@ typedef struct rondo_session_report {
   size_t size;
   uint64_t steps;
   double seconds;      /* from the first step's begin to the last one's end */
-  double step_seconds; /* between the ends of two steps */
+  double step_seconds; /* between the ends of two steps; after
+                          begin_measuring, seconds over steps */
   uint64_t uploaded, downloaded, peer; /* bytes, all steps and devices */
   uint64_t samples_per_step;
   uint64_t tokens_per_step; /* 0: there is no integer input of rank 2 */
   uint32_t lanes;
   uint32_t devices;
+  uint64_t first_step;   /* steps before it were not measured */
+  double issue_seconds;  /* spent on issuing operations */
+  double bubble;         /* share of `seconds` that compute lanes were idle */
+  double flops_per_step; /* of matrix products, on all devices, those that are
+                            computed again counted again */
 } rondo_session_report;
 
 typedef struct rondo_lane_info {
@@ -270,9 +276,10 @@ typedef struct rondo_device_info {
       *name; /* "NVIDIA H200"; valid until the next call for this session */
   uint64_t arena;     /* what was planned, and is taken exactly */
   uint64_t workspace; /* of libraries, beside the arena */
-  uint64_t other;     /* code and the driver's own, as far as opening the device
-                         took it */
+  uint64_t other;     /* code and the driver's own: the most that was taken
+                         beside these when the device was opened, or is now */
   uint64_t total;     /* the device has */
+  uint64_t used;      /* of it, by everybody, now; 0: not known */
 } rondo_device_info;
 
 RONDO_EXPORT rondo_error *
@@ -283,6 +290,8 @@ RONDO_EXPORT rondo_error *rondo_session_get_lane(rondo_session *session,
 RONDO_EXPORT rondo_error *rondo_session_get_device(rondo_session *session,
                                                    uint32_t index,
                                                    rondo_device_info *info);
+/* Waits for everything started; the report is of later steps alone. */
+RONDO_EXPORT rondo_error *rondo_session_begin_measuring(rondo_session *session);
 /* Measured times in Chrome's trace format; the session was opened with `trace`.
  */
 RONDO_EXPORT rondo_error *rondo_session_write_trace(rondo_session *session,

@@ -33,6 +33,8 @@ void conversion::buildKernelsPipeline(OpPassManager &manager,
                                       const KernelOptions &options) {
   ConvertNNToKernOptions convert;
   convert.scoreBytes = options.scoreBytes;
+  convert.libraryAttention = options.libraryAttention;
+  convert.attentionBytes = options.attentionBytes;
   manager.addPass(createConvertNNToKern(convert));
   addFunctionPasses(manager.nest<pipe::BodyOp>().nest<kern::FuncOp>(), options);
   addFunctionPasses(manager.nest<kern::FuncOp>(), options);

@@ -139,6 +139,25 @@ static void printOp(uint32_t number, const Op &op, const Program &table,
       << Milliseconds{op.duration()} << "\n";
 }
 
+static void printAttention(const Attention &attention, bool isGradient,
+                           std::ostream &out) {
+  out << " " << runtime::elementName(attention.type()) << " batch "
+      << attention.batch() << " heads " << attention.heads();
+  if (attention.key_heads() != attention.heads())
+    out << " key heads " << attention.key_heads();
+  out << " " << attention.rows() << "x" << attention.keys() << "x"
+      << attention.depth();
+  if (attention.value_depth() != attention.depth())
+    out << " value depth " << attention.value_depth();
+  out << (attention.causal() ? " causal" : "");
+  if (attention.window())
+    out << " window " << attention.window();
+  if (isGradient)
+    out << " blocks of " << attention.block_batch() << "x"
+        << attention.block_heads() << "x" << attention.block_rows();
+  out << " workspace " << Bytes{(double)attention.workspace_bytes()};
+}
+
 static void printCall(const Call &call, std::ostream &out) {
   out << "    " << EnumNameCallKind(call.kind());
   if (call.kind() == CallKind::Kernel)
@@ -149,6 +168,8 @@ static void printCall(const Call &call, std::ostream &out) {
         << (gemm->transpose_a() ? " A^T" : "")
         << (gemm->transpose_b() ? " B^T" : "")
         << (gemm->accumulate() ? " accumulate" : "");
+  if (const Attention *attention = call.attention())
+    printAttention(*attention, call.kind() == CallKind::AttentionGrad, out);
   if (call.addresses())
     for (const Address *address : *call.addresses()) {
       out << " $" << address->argument();

@@ -88,6 +88,12 @@ struct Flags {
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
       cl::cat(category)};
+  cl::opt<std::string> attention{
+      "attention",
+      cl::desc("library: the GPU library's, for bf16 and f16; decomposed: "
+               "products and generated kernels (auto: library on GPUs)"),
+      cl::value_desc("auto|library|decomposed"), cl::init("auto"),
+      cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -131,16 +137,16 @@ struct Flags {
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
     const cl::Option *all[] = {
-        std::addressof(loss),         std::addressof(dimensions),
-        std::addressof(trainable),    std::addressof(freeze),
-        std::addressof(precision),    std::addressof(microBatches),
-        std::addressof(rounds),       std::addressof(staleness),
-        std::addressof(optimizer),    std::addressof(groups),
-        std::addressof(clip),         std::addressof(reduction),
-        std::addressof(recompute),    std::addressof(devices),
-        std::addressof(deviceMemory), std::addressof(hostMemory),
-        std::addressof(target),       std::addressof(hostCpu),
-        std::addressof(rotate)};
+        std::addressof(loss),       std::addressof(dimensions),
+        std::addressof(trainable),  std::addressof(freeze),
+        std::addressof(precision),  std::addressof(microBatches),
+        std::addressof(rounds),     std::addressof(staleness),
+        std::addressof(optimizer),  std::addressof(groups),
+        std::addressof(clip),       std::addressof(reduction),
+        std::addressof(recompute),  std::addressof(attention),
+        std::addressof(devices),    std::addressof(deviceMemory),
+        std::addressof(hostMemory), std::addressof(target),
+        std::addressof(hostCpu),    std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -211,6 +217,9 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
   config.weighByLabels = flags.reduction == "step";
+  if (auto error =
+          take("attention", parseAttention(flags.attention), config.attention))
+    return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
       config.precision != "bf16" && config.precision != "fp16")

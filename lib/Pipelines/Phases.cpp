@@ -40,6 +40,10 @@ static void kernels(OpPassManager &manager, const Config &config) {
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
+  options.libraryAttention = config.useLibraryAttention();
+  // A GPU wants larger products, and fewer launches.
+  if (config.machine.name != "host")
+    options.scoreBytes = int64_t(256) << 20;
   conversion::buildKernelsPipeline(manager, options);
 }
 

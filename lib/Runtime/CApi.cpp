@@ -356,6 +356,10 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.tokens_per_step = session->report.tokensPerStep;
     result.lanes = (uint32_t)session->report.lanes.size();
     result.devices = (uint32_t)session->report.devices.size();
+    result.first_step = session->report.firstStep;
+    result.issue_seconds = session->report.issueSeconds;
+    result.bubble = session->report.bubble;
+    result.flops_per_step = session->report.flopsPerStep;
     return give(result, report);
   });
 }
@@ -388,8 +392,13 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
     result.workspace = device.workspace;
     result.other = device.other;
     result.total = device.total;
+    result.used = device.used;
     return give(result, info);
   });
+}
+
+rondo_error *rondo_session_begin_measuring(rondo_session *session) {
+  return guarded([&] { return session->session->beginMeasuring(); });
 }
 
 rondo_error *rondo_session_write_trace(rondo_session *session,

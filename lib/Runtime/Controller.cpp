@@ -74,7 +74,9 @@ void Session::Impl::control() {
       slots[iteration % 2].done.wait(iteration - 1);
     if (closing.load(std::memory_order_acquire) || failure.failed())
       break;
+    int64_t begin = now();
     issue(iteration);
+    issueTime.fetch_add(now() - begin, std::memory_order_relaxed);
     issued.store(iteration + 1, std::memory_order_release);
   }
   // After a failure, what is in flight ends, and nobody waits for what was

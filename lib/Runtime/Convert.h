@@ -110,6 +110,38 @@ inline void storeFloat(std::byte *data, program::ElementType type,
   }
 }
 
+/// `count` elements from `first` on, as f32.
+inline void loadFloats(const std::byte *data, program::ElementType type,
+                       uint64_t first, uint64_t count, float *values) {
+  switch (type) {
+  case program::ElementType::BF16:
+    for (uint64_t i = 0; i < count; ++i)
+      values[i] = widenBF16(load16(data, first + i));
+    return;
+  case program::ElementType::F16:
+    for (uint64_t i = 0; i < count; ++i)
+      values[i] = widenF16(load16(data, first + i));
+    return;
+  case program::ElementType::F64:
+    for (uint64_t i = 0; i < count; ++i)
+      values[i] = loadFloat(data, program::ElementType::F64, first + i);
+    return;
+  default:
+    std::memcpy(values, data + 4 * first, 4 * count);
+  }
+}
+
+/// The reverse, each rounded.
+inline void storeFloats(std::byte *data, program::ElementType type,
+                        uint64_t first, uint64_t count, const float *values) {
+  if (type == program::ElementType::F32) {
+    std::memcpy(data + 4 * first, values, 4 * count);
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i)
+    storeFloat(data, type, first + i, values[i]);
+}
+
 } // namespace rondo::runtime
 
 #endif // RONDO_LIB_RUNTIME_CONVERT_H

@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -59,10 +62,10 @@ bool Failure::consistent() const {
 //===----------------------------------------------------------------------===//
 
 HostOps::HostOps(const Program &program, const Executable &executable,
-                 Parameters &parameters, const Inputs &inputs, uint32_t threads,
+                 Parameters &parameters, const Inputs &inputs, WorkerPool &pool,
                  Failure &failure)
     : program(program), table(program.table()), executable(executable),
-      parameters(parameters), inputs(inputs), pool(threads), failure(failure),
+      parameters(parameters), inputs(inputs), pool(pool), failure(failure),
       stagingScratch(executable.makeScratch()), blocks(sizeOf(table.blocks())),
       normBlocks(sizeOf(table.ops())) {
   std::vector<const program::Op *> optimizers(blocks.size());
@@ -229,6 +232,23 @@ void HostOps::loss(const program::Op &op, uint32_t index,
 // Sums, norms, updates
 //===----------------------------------------------------------------------===//
 
+/// Copies what is not read again soon past the caches: the target's lines are
+/// not fetched first, which is a third of the traffic.
+static void copyOnce(float *target, const float *source, uint64_t count) {
+#if defined(__SSE2__)
+  if (reinterpret_cast<uintptr_t>(target) % 16 == 0 && target != source) {
+    uint64_t whole = count / 4 * 4;
+    for (uint64_t i = 0; i < whole; i += 4)
+      _mm_stream_ps(target + i, _mm_loadu_ps(source + i));
+    _mm_sfence();
+    target += whole;
+    source += whole;
+    count -= whole;
+  }
+#endif
+  std::memmove(target, source, 4 * count);
+}
+
 void HostOps::accumulate(const program::Op &op, const TaskCall &call) {
   struct Job {
     float *sum;
@@ -244,8 +264,7 @@ void HostOps::accumulate(const program::Op &op, const TaskCall &call) {
              uint64_t begin = chunk * kChunk,
                       end = std::min(job.elements, begin + kChunk);
              if (job.first) {
-               std::memmove(job.sum + begin, job.addend + begin,
-                            4 * (end - begin));
+               copyOnce(job.sum + begin, job.addend + begin, end - begin);
                return;
              }
              for (uint64_t i = begin; i < end; ++i)

@@ -52,7 +52,7 @@ private:
 class HostOps {
 public:
   HostOps(const Program &program, const Executable &executable,
-          Parameters &parameters, const Inputs &inputs, uint32_t threads,
+          Parameters &parameters, const Inputs &inputs, WorkerPool &pool,
           Failure &failure);
 
   /// The step's results go here; set before the step is issued. Two steps are
@@ -102,7 +102,7 @@ private:
   const Executable &executable;
   Parameters &parameters;
   const Inputs &inputs;
-  WorkerPool pool;
+  WorkerPool &pool;
   Failure &failure;
   EntryScratch stagingScratch;
   std::vector<Block> blocks;

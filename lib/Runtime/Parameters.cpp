@@ -30,9 +30,13 @@ static std::string fullName(const program::Parameter &parameter) {
   return name;
 }
 
-Parameters::Parameters(const Program &program, Buffer pinned, Buffer host)
+/// Elements that a worker takes at once.
+constexpr uint64_t kChunk = 64 * 1024;
+
+Parameters::Parameters(const Program &program, Buffer pinned, Buffer host,
+                       WorkerPool &workers)
     : program(program), table(program.table()), pinned(pinned), host(host),
-      optimizers(sizeOf(table.blocks())) {
+      workers(workers), optimizers(sizeOf(table.blocks())) {
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
     if (const program::Op *op = table.ops()->Get(i);
         op->kind() == program::OpKind::Optimizer)
@@ -88,8 +92,24 @@ struct Parameters::Source {
   float constant = 0;
   uint64_t key = 0;
 
-  float at(uint64_t index) const;
+  float draw(uint64_t index) const;
+  /// Elements [begin, end).
+  void fill(uint64_t begin, uint64_t end, float *values) const;
 };
+
+/// Elements [begin, end) of a rows x columns matrix whose transpose is stored.
+static void loadTransposed(const std::byte *data, ElementType type,
+                           uint64_t rows, uint64_t columns, uint64_t begin,
+                           uint64_t end, float *values) {
+  uint64_t row = begin / columns, column = begin % columns;
+  for (uint64_t i = begin; i < end; ++i) {
+    values[i - begin] = loadFloat(data, type, column * rows + row);
+    if (++column == columns) {
+      column = 0;
+      ++row;
+    }
+  }
+}
 
 static uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
@@ -98,24 +118,26 @@ static uint64_t mix(uint64_t value) {
   return value ^ value >> 31;
 }
 
-float Parameters::Source::at(uint64_t index) const {
-  switch (kind) {
-  case Constant:
-    return constant;
-  case Normal: {
-    // Counter-based, so that an element does not depend on the order of
-    // drawing; Box and Muller's transform.
-    uint64_t bits = mix(key + 2 * index), more = mix(key + 2 * index + 1);
-    double u = ((double)(bits >> 11) + 1) * 0x1p-53,
-           v = (double)(more >> 11) * 0x1p-53;
-    return (float)(0.02 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v));
-  }
-  default:
-    break;
-  }
-  return loadFloat(data, type,
-                   transposed ? index % columns * rows + index / columns
-                              : index);
+/// Counter-based, so that an element does not depend on the order of drawing;
+/// Box and Muller's transform.
+float Parameters::Source::draw(uint64_t index) const {
+  uint64_t bits = mix(key + 2 * index), more = mix(key + 2 * index + 1);
+  double u = ((double)(bits >> 11) + 1) * 0x1p-53,
+         v = (double)(more >> 11) * 0x1p-53;
+  return (float)(0.02 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v));
+}
+
+void Parameters::Source::fill(uint64_t begin, uint64_t end,
+                              float *values) const {
+  if (kind == Constant)
+    std::fill(values, values + (end - begin), constant);
+  else if (kind == Normal)
+    for (uint64_t i = begin; i < end; ++i)
+      values[i - begin] = draw(i);
+  else if (transposed)
+    loadTransposed(data, type, rows, columns, begin, end, values);
+  else
+    loadFloats(data, type, begin, end - begin, values);
 }
 
 Status Parameters::openLocation(const program::Parameter &parameter,
@@ -290,22 +312,25 @@ void Parameters::store(uint32_t index, const Source &source) {
   bool wide = source.kind == Source::Stored &&
               source.type == ElementType::F64 &&
               parameter.upload_type() == ElementType::F64 && !source.transposed;
-  constexpr uint64_t chunk = 4096;
-  float values[chunk];
-  for (uint64_t begin = 0; begin < count; begin += chunk) {
-    uint64_t end = std::min(count, begin + chunk);
-    for (uint64_t i = begin; i < end; ++i)
-      values[i - begin] = source.at(i);
-    if (parameter.trainable())
-      for (uint32_t master : *block.master())
-        std::memcpy(address(master) + masterOffset(table, parameter) +
-                        4 * begin,
-                    values, 4 * (end - begin));
-    for (uint32_t upload : *block.upload())
-      for (uint64_t i = begin; !wide && i < end; ++i)
-        storeFloat(address(upload) + parameter.member_offset(),
-                   parameter.upload_type(), i, values[i - begin]);
-  }
+  auto storePart = [&](uint64_t begin, uint64_t end) {
+    constexpr uint64_t kPart = 4096;
+    float values[kPart];
+    for (; begin < end; begin += kPart) {
+      uint64_t some = std::min(kPart, end - begin);
+      source.fill(begin, begin + some, values);
+      if (parameter.trainable())
+        for (uint32_t master : *block.master())
+          storeFloats(address(master) + masterOffset(table, parameter),
+                      ElementType::F32, begin, some, values);
+      for (uint32_t upload : *block.upload())
+        if (!wide)
+          storeFloats(address(upload) + parameter.member_offset(),
+                      parameter.upload_type(), begin, some, values);
+    }
+  };
+  workers.forEach((count + kChunk - 1) / kChunk, [&](uint64_t chunk) {
+    storePart(chunk * kChunk, std::min(count, (chunk + 1) * kChunk));
+  });
   if (wide)
     for (uint32_t upload : *block.upload())
       std::memcpy(address(upload) + parameter.member_offset(), source.data,
@@ -316,31 +341,42 @@ void Parameters::store(uint32_t index, const Source &source) {
 // Reading, writing, saving
 //===----------------------------------------------------------------------===//
 
-void Parameters::read(uint32_t index, Quantity quantity, uint64_t iterations,
-                      uint64_t begin, uint64_t end, float *values) const {
+Parameters::Stored Parameters::locate(uint32_t index, Quantity quantity,
+                                      uint64_t iterations) const {
   const program::Parameter &parameter = *table.parameters()->Get(index);
-  if (!parameter.trainable()) {
-    const std::byte *data =
-        address(table.blocks()->Get(parameter.block())->upload()->Get(0)) +
-        parameter.member_offset();
-    for (uint64_t i = begin; i < end; ++i)
-      values[i - begin] = loadFloat(data, parameter.upload_type(), i);
-    return;
-  }
+  if (quantity == Quantity::Gradient)
+    return {reinterpret_cast<const std::byte *>(
+                gradients[parameter.block()].data()) +
+                parameter.gradient_offset(),
+            ElementType::F32};
+  if (!parameter.trainable())
+    return {address(table.blocks()->Get(parameter.block())->upload()->Get(0)) +
+                parameter.member_offset(),
+            parameter.upload_type()};
   const program::Op &op = *optimizerOp(parameter.block());
   OptimizerOperands operands = optimizerOperands(table, op);
-  const std::byte *data;
   if (quantity == Quantity::Value)
-    data = (iterations == 0
-                ? operandAddress(op, operands.masterIn, 0)
-                : operandAddress(op, operands.masterOut, iterations - 1)) +
-           masterOffset(table, parameter);
-  else
-    data = operandAddress(
-               op, operands.moments + (quantity == Quantity::SecondMoment),
-               iterations ? iterations - 1 : 0) +
-           parameter.state_offset();
-  std::memcpy(values, data + 4 * begin, 4 * (end - begin));
+    return {(iterations == 0
+                 ? operandAddress(op, operands.masterIn, 0)
+                 : operandAddress(op, operands.masterOut, iterations - 1)) +
+                masterOffset(table, parameter),
+            ElementType::F32};
+  return {operandAddress(
+              op, operands.moments + (quantity == Quantity::SecondMoment),
+              iterations ? iterations - 1 : 0) +
+              parameter.state_offset(),
+          ElementType::F32};
+}
+
+void Parameters::read(uint32_t index, Quantity quantity, uint64_t iterations,
+                      float *values) const {
+  Stored stored = locate(index, quantity, iterations);
+  uint64_t count = elements(index);
+  workers.forEach((count + kChunk - 1) / kChunk, [&](uint64_t chunk) {
+    uint64_t begin = chunk * kChunk;
+    loadFloats(stored.data, stored.type, begin, std::min(kChunk, count - begin),
+               values + begin);
+  });
 }
 
 Status Parameters::write(uint32_t index, Quantity quantity,
@@ -382,15 +418,6 @@ void Parameters::captureGradient(uint32_t block, const std::byte *gradient) {
   captured = true;
 }
 
-void Parameters::readGradient(uint32_t index, uint64_t begin, uint64_t end,
-                              float *values) const {
-  const program::Parameter &parameter = *table.parameters()->Get(index);
-  std::memcpy(values,
-              gradients[parameter.block()].data() +
-                  parameter.gradient_offset() / 4 + begin,
-              4 * (end - begin));
-}
-
 Status Parameters::save(const std::string &path, Quantity quantity, Names names,
                         uint64_t iterations) const {
   std::vector<TensorToWrite> tensors;
@@ -409,23 +436,17 @@ Status Parameters::save(const std::string &path, Quantity quantity, Names names,
       tensor.type =
           parameter.trainable() ? ElementType::F32 : parameter.upload_type();
       tensor.shape.assign(own.begin(), own.end());
-      auto fetch = [this, i, quantity, iterations](uint64_t begin, uint64_t end,
-                                                   float *values) {
-        if (quantity == Quantity::Gradient)
-          readGradient(i, begin, end, values);
-        else
-          read(i, quantity, iterations, begin, end, values);
+      Stored stored = locate(i, quantity, iterations);
+      tensor.fill = [stored](uint64_t begin, uint64_t end, float *values) {
+        loadFloats(stored.data, stored.type, begin, end - begin, values);
       };
-      tensor.fill = fetch;
       if (transposed) {
         std::swap(tensor.shape[0], tensor.shape[1]);
-        tensor.fill = [fetch, rows = (uint64_t)own[0],
+        tensor.fill = [stored, rows = (uint64_t)own[0],
                        columns = (uint64_t)own[1]](uint64_t begin, uint64_t end,
                                                    float *values) {
-          for (uint64_t at = begin; at < end; ++at) {
-            uint64_t source = at % rows * columns + at / rows;
-            fetch(source, source + 1, values + (at - begin));
-          }
+          loadTransposed(stored.data, stored.type, columns, rows, begin, end,
+                         values);
         };
       }
       tensors.push_back(std::move(tensor));
@@ -442,5 +463,5 @@ Status Parameters::save(const std::string &path, Quantity quantity, Names names,
           parameter.copies_transposed() &&
               parameter.copies_transposed()->Get(c));
   }
-  return writeSafetensors(path, tensors);
+  return writeSafetensors(path, tensors, &workers);
 }

@@ -14,6 +14,7 @@
 #ifndef RONDO_LIB_RUNTIME_PARAMETERS_H
 #define RONDO_LIB_RUNTIME_PARAMETERS_H
 
+#include "Host/WorkerPool.h"
 #include "Safetensors.h"
 #include "rondo/Runtime/Device.h"
 #include <vector>
@@ -38,7 +39,10 @@ enum class Names : uint8_t { Onnx = 0, Source = 1 };
 
 class Parameters {
 public:
-  Parameters(const Program &program, Buffer pinned, Buffer host);
+  /// `workers` share loading, writing and saving, which run while nothing else
+  /// uses them.
+  Parameters(const Program &program, Buffer pinned, Buffer host,
+             WorkerPool &workers);
 
   /// Gives every parameter its value in all copies. Reports all parameters
   /// without one, or with a wrong one, at once.
@@ -47,10 +51,10 @@ public:
   /// By ONNX or source name, or by that of a copy. -1: unknown.
   int64_t find(const std::string &name) const;
   uint64_t elements(uint32_t parameter) const;
-  /// Reads elements [begin, end) as f32, in the initializer's layout, as they
-  /// are after `iterations` iterations. Not for Gradient.
+  /// Reads all elements as f32, in the initializer's layout, as they are after
+  /// `iterations` iterations; Gradient: as they were captured.
   void read(uint32_t parameter, Quantity quantity, uint64_t iterations,
-            uint64_t begin, uint64_t end, float *values) const;
+            float *values) const;
   /// Writes all copies.
   Status write(uint32_t parameter, Quantity quantity, const float *values);
 
@@ -59,19 +63,23 @@ public:
   void enableGradients();
   void captureGradient(uint32_t block, const std::byte *gradient);
   bool gradientsCaptured() const { return captured; }
-  void readGradient(uint32_t parameter, uint64_t begin, uint64_t end,
-                    float *values) const;
 
   Status save(const std::string &path, Quantity quantity, Names names,
               uint64_t iterations) const;
 
 private:
   struct Source;
+  /// Elements as they lie in memory.
+  struct Stored {
+    const std::byte *data = nullptr;
+    program::ElementType type{};
+  };
   Status fromFiles(uint32_t index, const TensorFiles &files,
                    const std::string &prefix, Source &source) const;
   Status fromProgram(uint32_t index, Source &source, bool &found);
   Status openLocation(const program::Parameter &parameter, Source &source);
   void store(uint32_t index, const Source &source);
+  Stored locate(uint32_t index, Quantity quantity, uint64_t iterations) const;
   std::byte *address(uint32_t buffer) const;
   const program::Op *optimizerOp(uint32_t block) const {
     return optimizers[block];
@@ -82,6 +90,7 @@ private:
   const Program &program;
   const program::Program &table;
   Buffer pinned, host;
+  WorkerPool &workers;
   std::vector<const program::Op *> optimizers; ///< By block.
   std::map<std::string, std::unique_ptr<MappedFile>> files;
   std::vector<std::vector<float>> gradients; ///< By block.

@@ -52,6 +52,10 @@ private:
   void checkEntries();
   void checkCall(const program::Call &call, const std::string &what,
                  std::vector<uint64_t> &needed);
+  /// Bytes of each address that a call of attention touches; none after a
+  /// problem.
+  std::vector<uint64_t> checkAttention(const program::Call &call,
+                                       const std::string &what);
   void checkLaunchShape(const program::Call &call, const std::string &what);
   void checkOps();
   void checkOp(uint32_t index);

@@ -45,21 +45,56 @@ Status Session::writeTrace(const std::string &path) {
   return writeFile(path, [this](std::FILE *file) { impl->writeTrace(file); });
 }
 
+Status Session::beginMeasuring() {
+  if (Status status = synchronize(); !status.ok())
+    return status;
+  Impl::Mark &mark = impl->mark;
+  mark.step = completedSteps();
+  mark.issueTime = impl->issueTime.load(std::memory_order_relaxed);
+  mark.lanes.clear();
+  impl->eachLane([&](const std::string &, Lane &lane) {
+    mark.lanes.emplace_back(lane.busy(), lane.copied());
+  });
+  return Status::success();
+}
+
+/// Of the matrix products of one step.
+static double productFlops(const program::Program &table) {
+  double sum = 0;
+  for (const program::Op *op : *table.ops())
+    if (op->kind() == OpKind::Launch)
+      for (const program::Call *call :
+           *table.entries()->Get((uint32_t)op->entry())->calls())
+        if (const program::Gemm *gemm = call->gemm())
+          sum += 2.0 * (double)gemm->m() * (double)gemm->n() *
+                 (double)gemm->k() * (double)gemm->batch();
+  return sum;
+}
+
 Status Session::report(SessionReport &report) {
   if (Status status = synchronize(); !status.ok())
     return status;
   const program::Program &table = impl->table;
+  const Impl::Mark &mark = impl->mark;
   report = SessionReport();
-  report.steps = completedSteps();
+  report.firstStep = mark.step;
+  report.steps = completedSteps() - mark.step;
   if (report.steps != 0) {
-    int64_t begin = impl->batches.front()->begins.front();
-    int64_t first = impl->batches.front()->results.front().end,
+    const Impl::Batch *begun = impl->batchOf(mark.step);
+    size_t place = mark.step - begun->first;
+    int64_t begin = begun->begins[place], first = begun->results[place].end,
             last = impl->batches.back()->results.back().end;
     report.seconds = (double)(last - begin) / 1e9;
-    report.stepSeconds = report.steps == 1 ? report.seconds
-                                           : (double)(last - first) / 1e9 /
-                                                 (double)(report.steps - 1);
+    report.stepSeconds =
+        mark.step == 0 && report.steps > 1
+            ? (double)(last - first) / 1e9 / (double)(report.steps - 1)
+            : report.seconds / (double)report.steps;
   }
+  report.issueSeconds =
+      (double)(impl->issueTime.load(std::memory_order_relaxed) -
+               mark.issueTime) /
+      1e9;
+  report.flopsPerStep = productFlops(table);
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     OpKind kind = table.ops()->Get(i)->kind();
     uint64_t bytes = impl->tasks[i].bytes * report.steps;
@@ -82,8 +117,20 @@ Status Session::report(SessionReport &report) {
                              impl->program.microBatches();
   }
   impl->eachLane([&](const std::string &name, Lane &lane) {
-    report.lanes.push_back({name, (double)lane.busy() / 1e9, lane.copied()});
+    auto [busy, copied] = mark.lanes.empty()
+                              ? std::pair<int64_t, uint64_t>(0, 0)
+                              : mark.lanes[report.lanes.size()];
+    report.lanes.push_back(
+        {name, (double)(lane.busy() - busy) / 1e9, lane.copied() - copied});
   });
+  // Device lanes come first, five a device, compute before the others.
+  if (report.seconds > 0) {
+    double computing = 0;
+    for (size_t d = 0; d < impl->devices.size(); ++d)
+      computing += report.lanes[5 * d].busySeconds;
+    report.bubble = std::max(
+        0.0, 1 - computing / (report.seconds * (double)impl->devices.size()));
+  }
   for (const std::unique_ptr<Device> &device : impl->devices)
     report.devices.push_back(device->report());
   return Status::success();

@@ -8,6 +8,7 @@
 
 #include "Safetensors.h"
 #include "Convert.h"
+#include "Host/WorkerPool.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -162,9 +163,9 @@ const StoredTensor *TensorFiles::find(const std::string &name) const {
 // Writing
 //===----------------------------------------------------------------------===//
 
-Status
-rondo::runtime::writeFile(const std::string &path,
-                          const std::function<void(std::FILE *)> &write) {
+/// `write` returns 0, or the errno of what failed beside the stream.
+static Status replaceFile(const std::string &path,
+                          const std::function<int(std::FILE *)> &write) {
   // Through a link to what it names, and only ever over a file: renaming would
   // replace a link, a pipe or a device itself.
   std::error_code ignored;
@@ -179,10 +180,13 @@ rondo::runtime::writeFile(const std::string &path,
   std::FILE *file = std::fopen(temporary.c_str(), "wb");
   if (!file)
     return userError(path + ": cannot be written: " + std::strerror(errno));
-  write(file);
-  bool failed = std::ferror(file) || std::fflush(file) != 0 ||
-                ::fsync(::fileno(file)) != 0;
-  int error = errno;
+  int error = write(file);
+  bool failed = error != 0;
+  if (!failed && (std::ferror(file) || std::fflush(file) != 0 ||
+                  ::fsync(::fileno(file)) != 0)) {
+    failed = true;
+    error = errno;
+  }
   failed |= std::fclose(file) != 0;
   if (!failed && std::rename(temporary.c_str(), target.c_str()) == 0)
     return Status::success();
@@ -193,8 +197,55 @@ rondo::runtime::writeFile(const std::string &path,
 }
 
 Status
-rondo::runtime::writeSafetensors(const std::string &path,
-                                 std::span<const TensorToWrite> tensors) {
+rondo::runtime::writeFile(const std::string &path,
+                          const std::function<void(std::FILE *)> &write) {
+  return replaceFile(path, [&](std::FILE *file) {
+    write(file);
+    return 0;
+  });
+}
+
+/// A tensor's data in the file, in chunks that any thread writes.
+struct TensorWriter {
+  static constexpr uint64_t kChunk = 256 * 1024;
+  const TensorToWrite &tensor;
+  int file;
+  uint64_t offset = 0, elements = 1;
+  std::atomic<int> error{0}; ///< The first one's errno.
+
+  uint64_t chunks() const { return (elements + kChunk - 1) / kChunk; }
+
+  void write(uint64_t chunk) {
+    uint64_t begin = chunk * kChunk, end = std::min(elements, begin + kChunk),
+             width = elementBytes(tensor.type);
+    std::vector<float> values(end - begin);
+    tensor.fill(begin, end, values.data());
+    auto *data = reinterpret_cast<std::byte *>(values.data());
+    std::vector<std::byte> converted;
+    if (tensor.type != ElementType::F32) {
+      converted.resize(width * (end - begin));
+      data = converted.data();
+      storeFloats(data, tensor.type, 0, end - begin, values.data());
+    }
+    uint64_t size = width * (end - begin), at = offset + width * begin;
+    for (uint64_t written = 0; written < size;) {
+      ssize_t step =
+          ::pwrite(file, data + written, size - written, (off_t)(at + written));
+      if (step < 0 && errno == EINTR)
+        continue;
+      if (step <= 0) {
+        int none = 0;
+        error.compare_exchange_strong(none, step < 0 ? errno : EIO);
+        return;
+      }
+      written += (uint64_t)step;
+    }
+  }
+};
+
+Status rondo::runtime::writeSafetensors(const std::string &path,
+                                        std::span<const TensorToWrite> tensors,
+                                        WorkerPool *workers) {
   json header = json::object();
   header["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
@@ -218,24 +269,26 @@ rondo::runtime::writeSafetensors(const std::string &path,
   std::string text =
       header.dump(-1, ' ', false, json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  return writeFile(path, [&](std::FILE *file) {
-    uint64_t length = text.size();
+  return replaceFile(path, [&](std::FILE *file) {
+    uint64_t length = text.size(), offset = sizeof length + length;
     std::fwrite(&length, 1, sizeof length, file);
     std::fwrite(text.data(), 1, text.size(), file);
-    constexpr uint64_t chunk = 1 << 16;
-    std::vector<float> values(chunk);
-    std::vector<std::byte> bytes(chunk * 8);
+    if (std::fflush(file) != 0)
+      return errno;
     for (const TensorToWrite &tensor : tensors) {
-      uint64_t count = 1;
+      TensorWriter writer{tensor, ::fileno(file), offset};
       for (int64_t extent : tensor.shape)
-        count *= (uint64_t)extent;
-      for (uint64_t begin = 0; begin < count; begin += chunk) {
-        uint64_t end = std::min(count, begin + chunk);
-        tensor.fill(begin, end, values.data());
-        for (uint64_t i = begin; i < end; ++i)
-          storeFloat(bytes.data(), tensor.type, i - begin, values[i - begin]);
-        std::fwrite(bytes.data(), elementBytes(tensor.type), end - begin, file);
-      }
+        writer.elements *= (uint64_t)extent;
+      offset += writer.elements * elementBytes(tensor.type);
+      auto write = [&](uint64_t chunk) { writer.write(chunk); };
+      if (workers)
+        workers->forEach(writer.chunks(), write);
+      else
+        for (uint64_t chunk = 0; chunk < writer.chunks(); ++chunk)
+          write(chunk);
+      if (writer.error)
+        return writer.error.load();
     }
+    return 0;
   });
 }

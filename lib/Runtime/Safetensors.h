@@ -49,7 +49,10 @@ private:
   std::map<std::string, StoredTensor> tensors;
 };
 
-/// A tensor to be written: `fill` produces elements [begin, end) as f32.
+class WorkerPool;
+
+/// A tensor to be written: `fill` produces elements [begin, end) as f32, from
+/// any thread.
 struct TensorToWrite {
   std::string name;
   program::ElementType type{}; ///< A float type.
@@ -58,9 +61,10 @@ struct TensorToWrite {
 };
 
 /// Writes beside `path` and renames, so that a file of that name is always
-/// whole.
+/// whole. `workers` share the work, if given.
 Status writeSafetensors(const std::string &path,
-                        std::span<const TensorToWrite> tensors);
+                        std::span<const TensorToWrite> tensors,
+                        WorkerPool *workers = nullptr);
 /// The same for anything else: `write` gets an open stream.
 Status writeFile(const std::string &path,
                  const std::function<void(std::FILE *)> &write);

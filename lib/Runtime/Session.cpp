@@ -105,6 +105,34 @@ Status Session::Impl::allocateEvents() {
   return Status::success();
 }
 
+/// Pages lie where they are first touched, so the workers do it that will use
+/// them, each its share of every buffer; and registering or loading then finds
+/// them there, instead of making them one after the other.
+void Session::Impl::touchHostMemory() {
+  constexpr uint64_t kPage = 4096, kPiece = 2u << 20;
+  struct Range {
+    std::byte *data;
+    uint64_t bytes;
+  };
+  for (uint32_t i = 0; i < sizeOf(table.buffers()); ++i) {
+    const program::Buffer &buffer = *table.buffers()->Get(i);
+    if (buffer.space() == program::Space::Device)
+      continue;
+    const Arena &arena =
+        buffer.space() == program::Space::Pinned ? pinned : host;
+    Range range{arena.buffer().data + buffer.offset(), buffer.bytes()};
+    workers->runAtHome(
+        (range.bytes + kPiece - 1) / kPiece,
+        [](void *context, uint64_t piece) {
+          const Range &range = *static_cast<Range *>(context);
+          uint64_t end = std::min(range.bytes, (piece + 1) * kPiece);
+          for (uint64_t at = piece * kPiece; at < end; at += kPage)
+            range.data[at] = std::byte(0);
+        },
+        &range);
+  }
+}
+
 void Session::Impl::deviceFailed(void *context, const DeviceFailure &failure,
                                  uint32_t lost) {
   auto &self = *static_cast<Impl *>(context);
@@ -160,22 +188,24 @@ Status Session::Impl::open() {
   if (options.decorate)
     for (std::unique_ptr<Device> &device : devices)
       device = options.decorate(std::move(device), deviceOptions);
+  std::vector<Processor> processors = usableProcessors();
+  uint32_t threads = options.hostThreads
+                         ? options.hostThreads
+                         : defaultHostThreads(processors.size(), count);
+  workers.emplace(std::min(threads, 1024u), processors);
+  touchHostMemory();
   if (Status status = allocateEvents(); !status.ok())
     return status;
   for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"),
                               std::pair(eventMemory.buffer(), "events")})
     if (Status status = devices.front()->share(memory, what); !status.ok())
       return status;
-  parameters.emplace(program, pinned.buffer(), host.buffer());
+  parameters.emplace(program, pinned.buffer(), host.buffer(), *workers);
   if (Status status =
           parameters->load({options.weights, options.weightsPrefix});
       !status.ok())
     return status;
-  uint32_t threads = options.hostThreads
-                         ? options.hostThreads
-                         : std::max(1u, std::thread::hardware_concurrency());
-  ops.emplace(program, *executable, *parameters, inputs,
-              std::min(threads, 1024u), failure);
+  ops.emplace(program, *executable, *parameters, inputs, *workers, failure);
   buildTasks();
   // Salts beyond those of the devices' lanes.
   uint64_t salt = (uint64_t)table.devices() * 8;
@@ -374,11 +404,13 @@ Status Session::waitStep(uint64_t step, StepResult &result) {
 
 Status Session::synchronize() {
   uint64_t started = startedSteps();
-  // Of the two steps that may be in flight, either may end first.
+  Status first;
+  // Of the two steps that may be in flight, either may end first; after an
+  // error, too, nothing may run any more.
   for (uint64_t back = std::min<uint64_t>(started, 2); back > 0; --back)
-    if (Status status = impl->waitIteration(started - back); !status.ok())
-      return status;
-  return Status::success();
+    if (Status status = impl->waitIteration(started - back); first.ok())
+      first = std::move(status);
+  return first;
 }
 
 uint64_t Session::completedSteps() const {
@@ -419,14 +451,10 @@ Status Session::readParameter(const std::string &name, uint32_t quantity,
       (quantity != 0 && !parameter.trainable()))
     return userError("parameter '" + name + "' has no such quantity");
   auto what = (Quantity)quantity;
-  if (what == Quantity::Gradient) {
-    if (!impl->parameters->gradientsCaptured())
-      return userError(
-          "no gradients were kept: start the step with captureGradients");
-    impl->parameters->readGradient((uint32_t)index, 0, elements, values.data());
-    return Status::success();
-  }
-  impl->parameters->read((uint32_t)index, what, completedSteps(), 0, elements,
+  if (what == Quantity::Gradient && !impl->parameters->gradientsCaptured())
+    return userError(
+        "no gradients were kept: start the step with captureGradients");
+  impl->parameters->read((uint32_t)index, what, completedSteps(),
                          values.data());
   return Status::success();
 }

@@ -28,6 +28,7 @@ struct Session::Impl {
   void buildTasks();
   void planCapacity(uint32_t (&capacity)[7]) const;
   Status allocateEvents();
+  void touchHostMemory();
   static void deviceFailed(void *context, const DeviceFailure &failure,
                            uint32_t lost);
 
@@ -62,6 +63,8 @@ struct Session::Impl {
   std::unique_ptr<Executable> executable;
   Arena pinned, host, eventMemory;
   Inputs inputs;
+  /// Of the update lane; of loading and saving when that is idle.
+  std::optional<WorkerPool> workers;
   std::optional<Parameters> parameters;
   std::optional<HostOps> ops;
   std::vector<HostOps::Operation> operations;
@@ -99,6 +102,15 @@ struct Session::Impl {
   std::atomic<uint64_t> progress{0}; ///< Operations completed.
   std::atomic<bool> closing{false};
   std::atomic<bool> stuck{false}; ///< The watchdog has struck.
+
+  /// Where measuring begins: a step, and what lanes and controller had done.
+  struct Mark {
+    uint64_t step = 0;
+    int64_t issueTime = 0;
+    std::vector<std::pair<int64_t, uint64_t>> lanes; ///< Busy, copied.
+  };
+  Mark mark;
+  std::atomic<int64_t> issueTime{0}; ///< ns
 
   std::vector<std::unique_ptr<Device>> devices;
   std::unique_ptr<HostLane> updateLane, stagingLane;

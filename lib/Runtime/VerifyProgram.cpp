@@ -390,6 +390,18 @@ void Verifier::checkCall(const program::Call &call, const std::string &what,
       touch(1, call.bytes());
     }
     return;
+  case CallKind::Attention:
+  case CallKind::AttentionGrad: {
+    std::vector<uint64_t> bytes = checkAttention(call, what);
+    if (bytes.empty() || !expect((uint32_t)bytes.size()))
+      return;
+    for (uint32_t i = 0; i < addresses; ++i) {
+      if (call.addresses()->Get(i)->offset() % 16)
+        fail("%s: address %u is not a multiple of 16 bytes", what.c_str(), i);
+      touch(i, bytes[i]);
+    }
+    return;
+  }
   case CallKind::Gemm:
     break;
   default:

@@ -31,6 +31,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("clip_grad_norm", config.clipGradNorm);
   visit("weigh_by_labels", config.weighByLabels);
   visit("recompute", config.recompute);
+  visit("attention", config.attention);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
   visit("learning_rate", config.optimizer.learningRate);
@@ -73,6 +74,9 @@ struct Writer {
     list.set(name, builder.getStringAttr(value));
   }
   void operator()(StringRef name, Recompute value) {
+    list.set(name, builder.getI64IntegerAttr((int64_t)value));
+  }
+  void operator()(StringRef name, Attention value) {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
   }
   void operator()(StringRef name, const std::vector<ParameterGroup> &groups) {
@@ -120,13 +124,21 @@ struct Reader {
   void operator()(StringRef name, std::string &value) {
     take<StringAttr>(name, [&](StringAttr a) { value = a.str(); });
   }
-  void operator()(StringRef name, Recompute &value) {
+  /// Of an enumerator whose last value is `last`.
+  template <typename Enum>
+  void takeEnum(StringRef name, Enum last, Enum &value) {
     take<IntegerAttr>(name, [&](IntegerAttr a) {
-      if (a.getInt() < 0 || a.getInt() > (int64_t)Recompute::None)
+      if (a.getInt() < 0 || a.getInt() > (int64_t)last)
         wrong.push_back(name.str());
       else
-        value = (Recompute)a.getInt();
+        value = (Enum)a.getInt();
     });
+  }
+  void operator()(StringRef name, Recompute &value) {
+    takeEnum(name, Recompute::None, value);
+  }
+  void operator()(StringRef name, Attention &value) {
+    takeEnum(name, Attention::Decomposed, value);
   }
   void operator()(StringRef name, std::vector<ParameterGroup> &groups) {
     take<ArrayAttr>(name, [&](ArrayAttr array) {

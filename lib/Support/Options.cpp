@@ -134,6 +134,19 @@ Expected<Recompute> rondo::parseRecompute(StringRef text) {
   return (Recompute)value;
 }
 
+Expected<Attention> rondo::parseAttention(StringRef text) {
+  int value = StringSwitch<int>(text)
+                  .Case("auto", 0)
+                  .Case("library", 1)
+                  .Case("decomposed", 2)
+                  .Default(-1);
+  if (value < 0)
+    return fail("'" + text +
+                "' is not a way to compute attention; known: auto, library, "
+                "decomposed");
+  return (Attention)value;
+}
+
 /// Facts of known machines; sources: docs/cost-model.
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;

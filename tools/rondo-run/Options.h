@@ -30,6 +30,7 @@ struct Options {
   bool sourceNames = false;
   std::string losses, log, trace;
   enum class Report { None, Text, Json } report = Report::None;
+  uint64_t reportAfter = 0; ///< Steps before those that are measured.
   uint32_t hostThreads = 0;
   double watchdog = 0;
   uint64_t delaySeed = 0;

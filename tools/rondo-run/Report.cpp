@@ -50,6 +50,19 @@ struct DeviceLine {
 
 } // namespace
 
+/// Memory of the device that the session took, in bytes.
+static uint64_t taken(const rondo_device_info &device) {
+  return device.arena + device.workspace + device.other;
+}
+
+/// Products' operations a second of one device.
+static double deviceFlops(const rondo_program_info &info,
+                          const rondo_session_report &report) {
+  return report.step_seconds > 0
+             ? report.flops_per_step / report.step_seconds / info.devices
+             : 0;
+}
+
 static void printText(const rondo_program_info &info,
                       const rondo_session_report &report,
                       const std::vector<LaneLine> &lanes,
@@ -65,6 +78,10 @@ static void printText(const rondo_program_info &info,
     std::printf("step %zu  loss %.9g\n", step, losses[step]);
   if (report.steps == 0)
     return;
+  if (report.first_step)
+    std::printf("measured: %llu steps from step %llu on\n",
+                (unsigned long long)report.steps,
+                (unsigned long long)report.first_step);
   std::printf("time: %s a step, predicted %s (%.2f x)\n",
               duration(report.step_seconds).c_str(),
               duration(info.predicted_step_ns / 1e9).c_str(),
@@ -77,6 +94,12 @@ static void printText(const rondo_program_info &info,
   else
     std::printf("speed: %.6g samples/s\n",
                 (double)report.samples_per_step / report.step_seconds);
+  std::printf("products: %.4g TFLOP a step, %.4g TFLOP/s on each device\n",
+              report.flops_per_step / 1e12, deviceFlops(info, report) / 1e12);
+  std::printf("devices idle: %.1f %%, predicted %.1f %%; issuing takes %s a "
+              "step\n",
+              100 * report.bubble, 100 * info.predicted_bubble,
+              duration(report.issue_seconds / (double)report.steps).c_str());
   std::printf("moved in a step: %s up, %s down, %s between devices\n",
               bytes(report.uploaded / report.steps).c_str(),
               bytes(report.downloaded / report.steps).c_str(),
@@ -85,13 +108,18 @@ static void printText(const rondo_program_info &info,
       "memory planned: %s on each device, %s pinned, %s of other host memory\n",
       bytes(info.device_bytes).c_str(), bytes(info.pinned_bytes).c_str(),
       bytes(info.host_bytes).c_str());
-  for (size_t i = 0; i < devices.size(); ++i)
-    if (const auto &[name, device] = devices[i];
-        device.workspace + device.other != 0)
-      std::printf("device %zu (%s): beside the plan, %s for libraries and %s "
-                  "for code and the driver, of %s\n",
-                  i, name.c_str(), bytes(device.workspace).c_str(),
-                  bytes(device.other).c_str(), bytes(device.total).c_str());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto &[name, device] = devices[i];
+    std::printf("device %zu (%s): %s taken", i, name.c_str(),
+                bytes(taken(device)).c_str());
+    if (taken(device) != device.arena)
+      std::printf(": %s planned, %s for libraries, %s for code and the driver",
+                  bytes(device.arena).c_str(), bytes(device.workspace).c_str(),
+                  bytes(device.other).c_str());
+    if (device.used)
+      std::printf("; with all else on it %s", bytes(device.used).c_str());
+    std::printf(", of %s\n", bytes(device.total).c_str());
+  }
   std::printf("lanes, busy share of %s:\n", duration(report.seconds).c_str());
   for (const auto &[name, lane] : lanes) {
     std::printf("  %-24s %5.1f %%", name.c_str(),
@@ -117,7 +145,9 @@ static void printJson(const rondo_program_info &info,
                      {"micro_batches", info.micro_batches},
                      {"staleness", info.staleness},
                      {"plan", info.plan}};
-  json["steps"] = report.steps;
+  json["steps"] = losses.size();
+  json["measured_steps"] = {{"first", report.first_step},
+                            {"count", report.steps}};
   json["losses"] = losses;
   json["seconds"] = report.seconds;
   json["step_seconds"] = {{"measured", report.step_seconds},
@@ -126,6 +156,12 @@ static void printJson(const rondo_program_info &info,
   json["samples_per_second"] = (double)report.samples_per_step * rate;
   if (report.tokens_per_step)
     json["tokens_per_second"] = (double)report.tokens_per_step * rate;
+  json["bubble"] = {{"measured", report.bubble},
+                    {"predicted", info.predicted_bubble}};
+  json["product_flops_per_step"] = report.flops_per_step;
+  json["product_flops_per_second_and_device"] = deviceFlops(info, report);
+  json["issue_seconds_per_step"] =
+      report.steps ? report.issue_seconds / (double)report.steps : 0;
   json["bytes"] = {
       {"uploaded", report.uploaded},
       {"downloaded", report.downloaded},
@@ -136,16 +172,25 @@ static void printJson(const rondo_program_info &info,
                             {"pinned", info.pinned_bytes},
                             {"host", info.host_bytes}};
   json["lanes"] = Json::array();
-  for (const auto &[name, lane] : lanes)
-    json["lanes"].push_back({{"name", name},
-                             {"busy_seconds", lane.busy_seconds},
-                             {"copied_bytes", lane.copied_bytes}});
+  for (const auto &[name, lane] : lanes) {
+    Json line = {{"name", name}, {"busy_seconds", lane.busy_seconds}};
+    line["busy_share"] =
+        report.seconds > 0 ? lane.busy_seconds / report.seconds : 0;
+    line["copied_bytes"] = lane.copied_bytes;
+    if (lane.copied_bytes && lane.busy_seconds > 0)
+      line["gigabytes_per_second"] =
+          (double)lane.copied_bytes / lane.busy_seconds / 1e9;
+    json["lanes"].push_back(line);
+  }
   json["devices"] = Json::array();
   for (const auto &[name, device] : devices)
     json["devices"].push_back({{"name", name},
+                               {"planned", info.device_bytes},
+                               {"taken", taken(device)},
                                {"arena", device.arena},
                                {"workspace", device.workspace},
                                {"other", device.other},
+                               {"used", device.used},
                                {"total", device.total}});
   std::printf("%s\n",
               json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());

@@ -34,11 +34,12 @@ public:
 
 private:
   bool check(rondo_error *error);
-  bool fail(const std::string &message);
+  bool fail(const std::string &message, rondo_code why = RONDO_USER_ERROR);
   bool open();
   bool openFile(const std::string &path, File &file);
   bool bindInputs();
   bool train();
+  bool trainSteps(uint64_t count, bool keepGradients);
   void record(const rondo_step_info &step);
   bool finish();
 
@@ -67,9 +68,9 @@ bool Runner::check(rondo_error *error) {
   return false;
 }
 
-bool Runner::fail(const std::string &message) {
+bool Runner::fail(const std::string &message, rondo_code why) {
   std::fprintf(stderr, "rondo-run: error: %s\n", message.c_str());
-  code = RONDO_USER_ERROR;
+  code = why;
   return false;
 }
 
@@ -112,19 +113,25 @@ bool Runner::bindInputs() {
   if (!check(rondo_session_set_order(session.get(), options.shuffle,
                                      options.shuffleSeed, options.epochs)))
     return false;
-  if (options.steps == 0)
-    return true;
-  uint64_t available = 0;
-  if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
-    return false;
-  // Where there is not even one step, let the session say what is missing.
-  steps = options.steps > 0 ? (uint64_t)options.steps
-          : available == 0  ? 1
-                            : available;
-  if (available == UINT64_MAX && options.steps < 0)
-    return fail(
-        "the program stages no inputs, so --steps must say how long to train");
-  return true;
+  if (options.steps != 0) {
+    uint64_t available = 0;
+    if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
+      return false;
+    // Where there is not even one step, let the session say what is missing.
+    steps = options.steps > 0 ? (uint64_t)options.steps
+            : available == 0  ? 1
+                              : available;
+    if (available == UINT64_MAX && options.steps < 0)
+      return fail("the program stages no inputs, so --steps must say how long "
+                  "to train");
+    if (available == 0)
+      return true;
+  }
+  return options.reportAfter == 0 || options.reportAfter < steps ||
+         fail("--report-after=" + std::to_string(options.reportAfter) +
+                  " leaves none of " + std::to_string(steps) +
+                  " steps to measure; give more --steps, or samples",
+              RONDO_BAD_OPTION);
 }
 
 void Runner::record(const rondo_step_info &step) {
@@ -158,6 +165,20 @@ void Runner::record(const rondo_step_info &step) {
                  step.step + 1, steps, step.loss);
 }
 
+bool Runner::trainSteps(uint64_t count, bool keepGradients) {
+  if (!check(rondo_session_start(session.get(), count, keepGradients)))
+    return false;
+  for (uint64_t last = losses.size() + count; losses.size() < last;) {
+    rondo_step_info info = RONDO_INIT(rondo_step_info);
+    if (!check(rondo_session_wait_step(session.get(), losses.size(), &info)))
+      return false;
+    record(info);
+  }
+  if (terminal && options.report != Options::Report::None)
+    std::fputs("\r\033[K", stderr);
+  return true;
+}
+
 bool Runner::train() {
   if (!check(rondo_session_set_learning_rate(
           session.get(), options.learningRate.c_str(), steps)) ||
@@ -170,18 +191,12 @@ bool Runner::train() {
   before = std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
                .count();
-  if (!check(rondo_session_start(session.get(), steps,
-                                 !options.saveGradients.empty())))
-    return false;
-  for (uint64_t step = 0; step < steps; ++step) {
-    rondo_step_info info = RONDO_INIT(rondo_step_info);
-    if (!check(rondo_session_wait_step(session.get(), step, &info)))
-      return false;
-    record(info);
-  }
-  if (terminal && options.report != Options::Report::None)
-    std::fputs("\r\033[K", stderr);
-  return true;
+  bool keep = !options.saveGradients.empty();
+  uint64_t first = options.reportAfter;
+  return (first == 0 ||
+          (trainSteps(first, false) &&
+           check(rondo_session_begin_measuring(session.get())))) &&
+         trainSteps(steps - first, keep);
 }
 
 bool Runner::finish() {

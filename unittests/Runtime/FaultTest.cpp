@@ -132,7 +132,7 @@ TEST_P(FaultTest, EveryCommand) {
     }
   ASSERT_GT(places.size(), 15u);
   // They mostly wait: for the watchdog, and for files.
-  size_t atATime = options.gpu ? 1 : 8;
+  constexpr size_t atATime = 8;
   for (size_t first = 0; first < places.size(); first += atATime) {
     std::vector<std::future<void>> runs;
     for (size_t i = first; i < std::min(first + atATime, places.size()); ++i)

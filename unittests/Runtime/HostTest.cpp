@@ -11,12 +11,15 @@
 #include "Host/WorkerPool.h"
 #include "Inputs.h"
 #include "LearningRate.h"
+#include "ProgramBuilder.h"
 #include <cmath>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
 
 using namespace rondo;
 using namespace rondo::runtime;
+using namespace rondo::runtime::testing;
 using program::ElementType;
 
 TEST(Convert, RoundsToNearestEven) {
@@ -172,6 +175,82 @@ TEST(WorkerPool, RunsEveryChunkOnce) {
         EXPECT_EQ(count.load(), 1);
     }
   }
+}
+
+/// What workers of two nodes did with their chunks.
+struct Nodes {
+  std::vector<std::atomic<int>> runs;
+  std::vector<std::thread::id> by;
+  explicit Nodes(uint64_t chunks) : runs(chunks), by(chunks) {}
+  static void take(void *context, uint64_t chunk) {
+    auto &self = *static_cast<Nodes *>(context);
+    ++self.runs[chunk];
+    self.by[chunk] = std::this_thread::get_id();
+  }
+};
+
+TEST(WorkerPool, SplitsChunksBetweenNodes) {
+  // No such processors: the threads go where the system puts them, their nodes
+  // are what is said here. Two of three workers are of node 4.
+  std::vector<Processor> processors{{1021, 4}, {1022, 7}, {1023, 4}};
+  WorkerPool pool(3, processors);
+  for (uint64_t chunks : {0u, 1u, 2u, 3u, 100u}) {
+    Nodes home(chunks), anywhere(chunks);
+    pool.runAtHome(chunks, Nodes::take, &home);
+    pool.run(chunks, Nodes::take, &anywhere);
+    std::set<std::thread::id> first, second;
+    for (uint64_t i = 0; i < chunks; ++i) {
+      EXPECT_EQ(home.runs[i].load(), 1);
+      EXPECT_EQ(anywhere.runs[i].load(), 1);
+      (i < chunks * 2 / 3 ? first : second).insert(home.by[i]);
+    }
+    EXPECT_LE(first.size(), 2u);
+    EXPECT_EQ(second.size(), chunks == 0 ? 0u : 1u);
+    for (std::thread::id id : second)
+      EXPECT_FALSE(first.count(id));
+  }
+}
+
+static std::string placesOf(const std::vector<Processor> &processors) {
+  std::string result;
+  for (const Processor &processor : processors)
+    result += format("%d:%d ", processor.id, processor.node);
+  return result;
+}
+
+TEST(Processors, CoresFirstAndNodesInTurn) {
+  TemporaryFolder folder;
+  auto write = [&](const std::string &path, const std::string &text) {
+    std::string name = folder / path;
+    std::filesystem::create_directories(name.substr(0, name.rfind('/')));
+    writeBytes(name, text);
+  };
+  // Two nodes of two cores of two threads; the second threads come last, as on
+  // real machines.
+  write("node/node0/cpulist", "0-1,4-5\n");
+  write("node/node1/cpulist", "2-3,6-7\n");
+  write("node/possible", "0-1\n");
+  for (int core = 0; core < 4; ++core)
+    for (int id : {core, core + 4})
+      write(format("cpu/cpu%d/topology/thread_siblings_list", id),
+            format("%d,%d\n", core, core + 4));
+  std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7}, some{1, 4, 5, 6};
+  EXPECT_EQ(placesOf(orderProcessors(all, folder.path)),
+            "0:0 2:1 1:0 3:1 4:0 6:1 5:0 7:1 ");
+  // A core's second thread is its first when only that may be used.
+  EXPECT_EQ(placesOf(orderProcessors(some, folder.path)), "1:0 6:1 4:0 5:0 ");
+  EXPECT_EQ(placesOf(orderProcessors(some, folder / "nothing")),
+            "1:0 4:0 5:0 6:0 ");
+  EXPECT_FALSE(usableProcessors().empty());
+}
+
+TEST(Processors, LeaveSomeToOthers) {
+  EXPECT_EQ(defaultHostThreads(1, 4), 1u);
+  EXPECT_EQ(defaultHostThreads(2, 1), 2u);
+  EXPECT_EQ(defaultHostThreads(4, 1), 3u);
+  EXPECT_EQ(defaultHostThreads(16, 1), 14u);
+  EXPECT_EQ(defaultHostThreads(32, 2), 29u);
+  EXPECT_EQ(defaultHostThreads(16, 8), 12u);
 }
 
 TEST(Permute, IsAPermutation) {

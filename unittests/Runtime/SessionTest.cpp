@@ -485,6 +485,37 @@ TEST(Session, ReportsBytesAndLanes) {
   EXPECT_FALSE(running.session->writeTrace("/tmp/x").ok());
 }
 
+TEST(Session, MeasuresFromAStepOn) {
+  Running running(toy(2, 2, 2, 1), 5);
+  SessionReport whole, part;
+  EXPECT_OK(running.session->start(2));
+  EXPECT_OK(running.session->report(whole));
+  EXPECT_OK(running.session->beginMeasuring());
+  EXPECT_OK(running.session->report(part));
+  EXPECT_EQ(part.steps, 0u);
+  EXPECT_EQ(part.bubble, 0);
+  EXPECT_EQ(part.lanes[1].copiedBytes, 0u);
+  int64_t before = now();
+  EXPECT_OK(running.session->start(3));
+  EXPECT_OK(running.session->synchronize());
+  double seconds = (double)(now() - before) / 1e9;
+  EXPECT_OK(running.session->report(part));
+  EXPECT_EQ(part.firstStep, 2u);
+  EXPECT_EQ(part.steps, 3u);
+  EXPECT_LE(part.seconds, seconds);
+  EXPECT_DOUBLE_EQ(part.stepSeconds, part.seconds / 3);
+  EXPECT_EQ(part.uploadedBytes * 2, whole.uploadedBytes * 3);
+  ASSERT_EQ(part.lanes.size(), whole.lanes.size());
+  for (size_t i = 0; i < part.lanes.size(); ++i) {
+    EXPECT_EQ(part.lanes[i].copiedBytes * 2, whole.lanes[i].copiedBytes * 3);
+    EXPECT_LE(part.lanes[i].busySeconds, part.seconds);
+  }
+  EXPECT_GT(part.issueSeconds, 0);
+  // x W0 and its gradients' product, h W1 and two of its own.
+  EXPECT_EQ(part.flopsPerStep,
+            4.0 * 5 * 2 * TOY_ROWS * TOY_COLUMNS * TOY_COLUMNS);
+}
+
 TEST(Session, TracesWhatRanWhere) {
   SessionOptions sessionOptions;
   sessionOptions.trace = true;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProgramBuilder.h"
+#include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,31 @@ uint32_t indexOf(ProgramT &table, program::OpKind kind) {
     if (table.ops[i]->kind == kind)
       return i;
   std::abort();
+}
+
+/// Makes the first call attention over one argument, right but for its size.
+program::CallT &makeAttention(ProgramT &table, bool isGradient) {
+  program::CallT &call = *table.entries[0]->calls[0];
+  call.kind = isGradient ? program::CallKind::AttentionGrad
+                         : program::CallKind::Attention;
+  call.addresses.assign(isGradient ? 10 : 6, program::Address(0, 0));
+  call.attention = std::make_unique<program::AttentionT>();
+  program::AttentionT &attention = *call.attention;
+  attention.batch = 2;
+  attention.heads = 4;
+  attention.key_heads = 2;
+  attention.rows = attention.keys = 32;
+  attention.depth = attention.value_depth = 16;
+  attention.causal = true;
+  attention.type = program::ElementType::BF16;
+  for (uint32_t i = 0; i < (isGradient ? 8 : 4); ++i)
+    attention.strides.insert(attention.strides.end(),
+                             {i == 1 || i == 2 ? 1024 : 2048, 512, 16});
+  attention.workspace_bytes = attention.library_bytes = 4096;
+  attention.block_batch = 1;
+  attention.block_heads = 2;
+  attention.block_rows = 32;
+  return call;
 }
 
 class VerifyTest : public ::testing::TestWithParam<Case> {};
@@ -86,6 +112,25 @@ const Case kCases[] = {
     {"GemmSize", "its calls touch", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->m = 4000; }},
     {"GemmStride", "with leading dimensions", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->batch = 3; t.entries[0]->calls[0]->gemm->stride_c = INT64_MAX; }},
     {"GemmType", "a product of element type 4", [](ProgramT &t) { t.entries[0]->calls[0]->gemm->type_a = program::ElementType::I64; }},
+    {"AttentionMissing", "attention with 0 strides, not 12", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention.reset(); }},
+    {"AttentionStrides", "attention with 11 strides, not 12", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->strides.pop_back(); }},
+    {"AttentionExtent", "an extent of attention is 0", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->rows = 0; }},
+    {"AttentionHeads", "4 heads, 3 key heads", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->key_heads = 3; }},
+    {"AttentionDepth", "rows of 12 and 16 elements, not multiples of 8", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->depth = 12; }},
+    {"AttentionCausal", "causal with 32 rows and 31 keys", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->keys = 31; }},
+    {"AttentionWindow", "a window of -1, or without causal", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->window = -1; }},
+    {"AttentionScale", "a scale of inf", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->scale = HUGE_VALF; }},
+    {"AttentionType", "attention of element type 0", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->type = program::ElementType::F32; }},
+    {"AttentionStride", "matrix 1 has strides 1024, 512, 8", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->strides[5] = 8; }},
+    {"AttentionOverlong", "matrix 0 has strides", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->strides[0] = INT64_MAX - 7; }},
+    {"AttentionRows", "x 2147483647 rows", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->batch = c.attention->heads = c.attention->key_heads = c.attention->rows = c.attention->keys = INT32_MAX; for (auto &s : c.attention->strides) s = 16; }},
+    {"AttentionWorkspace", "a workspace of 18446744073709551615 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->workspace_bytes = ~0ull; }},
+    {"AttentionAddress", "address 2 is not a multiple of 16 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses[2] = program::Address(0, 8); }},
+    {"AttentionAddresses", "5 addresses, not 6", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses.pop_back(); }},
+    {"AttentionBlocks", "blocks of 1 x 3 x 32 of 2 x 4 x 32 rows", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_heads = 3; }},
+    {"AttentionBlockRows", "blocks of 1 x 2 x 33 of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 33; }},
+    {"AttentionLibrary", "a workspace of 4096 bytes, 4097 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->library_bytes = 4097; }},
+    {"AttentionParts", "bytes, 4096 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 16; }},
     {"Kernel", "kernel '' over", [](ProgramT &t) { t.entries[0]->calls[1]->symbol.clear(); }},
     {"EntryArguments", "5000 arguments", [](ProgramT &t) { t.entries[0]->arguments = 5000; }},
     {"NoOps", "no operations", [](ProgramT &t) { t.ops.clear(); }},

@@ -41,7 +41,7 @@ std::unique_ptr<MLIRContext> test::makeContext() {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-static uint64_t encode(double value, FloatType type) {
+uint64_t test::encode(double value, FloatType type) {
   APFloat number(value);
   bool losesInfo;
   number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
@@ -49,7 +49,7 @@ static uint64_t encode(double value, FloatType type) {
   return number.bitcastToAPInt().getZExtValue();
 }
 
-static double decode(uint64_t bits, FloatType type) {
+double test::decode(uint64_t bits, FloatType type) {
   APFloat number(type.getFloatSemantics(), APInt(type.getWidth(), bits));
   bool losesInfo;
   number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
@@ -271,6 +271,10 @@ CompiledModule::run(const std::string &function,
     case Call::Kind::Gemm:
       multiply(call, (uint8_t *)pointers[0], (uint8_t *)pointers[1],
                (uint8_t *)pointers[2]);
+      break;
+    case Call::Kind::Attention:
+    case Call::Kind::AttentionGrad:
+      attend(call, pointers);
       break;
     case Call::Kind::Zero:
       std::memset(pointers[0], 0, call.bytes);

@@ -32,6 +32,13 @@ namespace rondo::test {
 Bytes toBytes(const nn::HostTensor &tensor);
 nn::HostTensor fromBytes(mlir::RankedTensorType type, const uint8_t *bytes);
 
+/// One element's bits, rounded to nearest, and back.
+uint64_t encode(double value, mlir::FloatType type);
+double decode(uint64_t bits, mlir::FloatType type);
+
+/// What the call Attention or AttentionGrad says, in doubles.
+void attend(const target::Call &call, llvm::ArrayRef<void *> pointers);
+
 /// A module of functions, compiled.
 class CompiledModule {
 public:

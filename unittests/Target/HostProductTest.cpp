@@ -370,3 +370,72 @@ TEST(HostProduct, AdamW) {
   EXPECT_EQ(first, twinFirst);
   EXPECT_EQ(second, twinSecond);
 }
+
+/// Where masters go past the caches (aligned, and apart from those that are
+/// read) every bit is as where they do not.
+TEST(HostProduct, AdamWStreams) {
+  auto context = makeContext();
+  const char *text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { "
+                     "return %x : tensor<2xf32> }";
+  for (mlir::Type type : {mlir::Type(mlir::BFloat16Type::get(context.get())),
+                          mlir::Type(mlir::Float16Type::get(context.get()))}) {
+    CompiledModule module(*context, text, {}, {}, type);
+    ASSERT_TRUE(module.isValid());
+    using Kernel = int32_t (*)(void *const *, int64_t, int64_t);
+    for (bool copies : {false, true}) {
+      auto kernel = reinterpret_cast<Kernel>(
+          module.getSymbol(!copies         ? "adamw"
+                           : type.isBF16() ? "adamw_bf16"
+                                           : "adamw_f16"));
+      ASSERT_TRUE(kernel);
+      constexpr int n = 16 * 9 + 5, begin = 16, end = n - 3;
+      // In place and apart; aligned and not.
+      std::vector<std::vector<float>> results;
+      for (bool apart : {false, true})
+        for (int shift : {0, 1}) {
+          struct alignas(64) Memory {
+            float gradient[n], in[n], first[n], second[n], out[n + 64];
+            uint16_t copy[n + 64];
+          };
+          auto memory = std::make_unique<Memory>();
+          for (int i = 0; i < n; ++i) {
+            memory->gradient[i] = std::sin(float(i));
+            memory->in[i] = std::cos(float(i));
+            memory->first[i] = 0.1f * std::sin(float(2 * i));
+            memory->second[i] = 0.01f + 0.01f * std::cos(float(i));
+          }
+          auto align = [&](auto *address) {
+            auto up = -reinterpret_cast<uintptr_t>(address) % 64;
+            return address + up / sizeof *address + shift;
+          };
+          float *out = align(memory->out);
+          uint16_t *copy = align(memory->copy);
+          std::fill(out, out + n, -1.f);
+          std::fill(copy, copy + n, 0xdead);
+          if (!apart)
+            out = memory->in;
+          float scalars[] = {1e-2f, 0.9f, 0.999f, 1e-8f, 0.1f, 0.3f, 0.2f, 1};
+          std::vector<void *> pointers{memory->gradient, memory->in, out,
+                                       memory->first, memory->second};
+          if (copies)
+            pointers.push_back(copy);
+          pointers.push_back(scalars);
+          ASSERT_EQ(kernel(pointers.data(), begin, end), 0);
+          std::vector<float> result(out + begin, out + end);
+          result.insert(result.end(), memory->first, memory->first + n);
+          result.insert(result.end(), memory->second, memory->second + n);
+          result.insert(result.end(), copy, copy + n);
+          EXPECT_EQ(copy[begin - 1], 0xdead);
+          EXPECT_EQ(copy[end], 0xdead);
+          EXPECT_EQ(copy[begin] == 0xdead, !copies);
+          if (apart) {
+            EXPECT_EQ(out[begin - 1], -1.f);
+            EXPECT_EQ(out[end], -1.f);
+          }
+          results.push_back(std::move(result));
+        }
+      for (const std::vector<float> &result : results)
+        EXPECT_EQ(result, results.front());
+    }
+  }
+}

@@ -30,6 +30,9 @@ struct KernelOptions {
   double bytesPerNs = 10;
   double latencyNs = 500;                 ///< Of one call.
   int64_t scoreBytes = int64_t(64) << 20; ///< Attention scores at once.
+  bool libraryAttention = false; ///< Attention by the device's library.
+  /// What a library's gradient of attention may use at once, about.
+  int64_t attentionBytes = int64_t(256) << 20;
 };
 
 /// Phase `kernels`: every entry becomes a planned, verified kern.func with its

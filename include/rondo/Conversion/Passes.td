@@ -17,7 +17,7 @@ def ConvertNNToKern : Pass<"rondo-convert-nn-to-kern", "::mlir::ModuleOp"> {
     Each `func.func` of nn ops, in a `pipe.body` or at the top, becomes a `kern.func` whose arguments are the function's arguments, then its
     results. Composites are decomposed. Elementwise ops, movements and row reductions around one row space become one `kern.fused`; a value that several kernels need is
     stored if computing it again costs more. Products become `kern.gemm` on views of what is in memory; attention is done by blocks of query rows, of at most
-    about `score-bytes` of scores. A result with the role gradient is added to: by the product or column sum itself, or by the kernel that computes it.
+    about `score-bytes` of scores; with `library-attention`, where it is bf16 or f16 and has head sizes of at most 128, by `kern.attention` and `kern.attention_grad`. A result with the role gradient is added to: by the product or column sum itself, or by the kernel that computes it.
     Which ops share a kernel never changes a bit: each nn op's rounding and each reduction's order is fixed.
 
     ```mlir
@@ -33,7 +33,9 @@ def ConvertNNToKern : Pass<"rondo-convert-nn-to-kern", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"scoreBytes", "score-bytes", "int64_t", "67108864", "bytes of attention scores at once">];
+  let options = [Option<"scoreBytes", "score-bytes", "int64_t", "67108864", "bytes of attention scores at once">,
+                 Option<"libraryAttention", "library-attention", "bool", "false", "leave attention to the device's library where it can">,
+                 Option<"attentionBytes", "attention-bytes", "int64_t", "268435456", "bytes of a library's gradient of attention at once">];
   let dependentDialects = ["::rondo::kern::KernDialect"];
 }
 

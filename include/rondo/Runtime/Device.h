@@ -173,9 +173,11 @@ struct DeviceReport {
   std::string name;       ///< "NVIDIA H200"
   uint64_t arena = 0;     ///< What the plan asked for.
   uint64_t workspace = 0; ///< Of libraries, beside the arena.
-  uint64_t other =
-      0; ///< Code and the driver's own, as far as opening the device took it.
-  uint64_t total = 0; ///< The device has.
+  uint64_t other = 0;     ///< Code and the driver's own: the most that was
+                          ///< taken beside these when the device was opened,
+                          ///< or is when asked.
+  uint64_t used = 0;      ///< Of it, by everybody, when asked. 0: not known.
+  uint64_t total = 0;     ///< The device has.
 };
 
 class Device {

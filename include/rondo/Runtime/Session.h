@@ -53,7 +53,7 @@ struct StepResult {
   int64_t end = 0; ///< runtime::now() when its last operation ended.
 };
 
-/// What happened since the session was opened.
+/// What happened since the session was opened, or since beginMeasuring.
 struct LaneReport {
   std::string name; ///< "device 0 Compute"
   double busySeconds = 0;
@@ -61,9 +61,15 @@ struct LaneReport {
 };
 struct SessionReport {
   uint64_t steps = 0;
+  uint64_t firstStep = 0; ///< Steps before were not measured.
   double seconds = 0; ///< From the first step's begin to the last one's end.
-  double stepSeconds = 0; ///< Between the ends of two steps, on average; of the
-                          ///< only step, if there is one.
+  double stepSeconds = 0;  ///< After beginMeasuring, `seconds` over `steps`.
+                           ///< Else between the ends of two steps, on average;
+                           ///< of the only step, if there is one.
+  double issueSeconds = 0; ///< The controller's thread spent on issuing.
+  double bubble = 0;       ///< Share of `seconds` that compute lanes were idle.
+  double flopsPerStep = 0; ///< Of matrix products, on all devices, those that
+                           ///< are computed again counted again.
   uint64_t uploadedBytes = 0, downloadedBytes = 0, peerBytes = 0;
   uint64_t samplesPerStep = 0;
   uint64_t tokensPerStep =
@@ -117,6 +123,8 @@ public:
   /// Safetensors of every parameter's quantity; `sourceNames`: under source
   /// names and in their layout.
   Status save(const std::string &path, uint32_t quantity, bool sourceNames);
+  /// Waits for what was started; report() is of later steps alone.
+  Status beginMeasuring();
   /// Chrome's trace format.
   Status writeTrace(const std::string &path);
   Status report(SessionReport &report);

@@ -47,6 +47,9 @@ struct ParameterGroup {
       settings; ///< weight-decay, lr (an absolute learning rate).
 };
 
+/// --attention.
+enum class Attention { Auto, Library, Decomposed };
+
 struct Config {
   int64_t devices = 1;
   int64_t deviceMemory =
@@ -61,6 +64,7 @@ struct Config {
   double clipGradNorm = 0;    ///< 0: no clipping.
   bool weighByLabels = false; ///< --loss-reduction=step.
   Recompute recompute = Recompute::Auto;
+  Attention attention = Attention::Auto;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
@@ -72,6 +76,13 @@ struct Config {
   /// diagnostic for an unknown or ill-typed key.
   static llvm::FailureOr<Config> read(mlir::ModuleOp module);
   void write(mlir::ModuleOp module) const;
+
+  /// Whether attention is left to the device's library where it can: by
+  /// default on GPUs.
+  bool useLibraryAttention() const {
+    return attention == Attention::Library ||
+           (attention == Attention::Auto && machine.name != "host");
+  }
 
   /// Machine with the limits applied.
   scheduling::Machine getMachine() const;
@@ -85,6 +96,8 @@ llvm::Expected<ParameterGroup> parseParameterGroup(llvm::StringRef text);
 llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 /// "auto", "full", "elementwise", "none".
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
+/// "auto", "library", "decomposed".
+llvm::Expected<Attention> parseAttention(llvm::StringRef text);
 /// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the
 /// fields of scheduling::Machine in snake case.
 llvm::Expected<scheduling::Machine> findMachine(llvm::StringRef nameOrFile);

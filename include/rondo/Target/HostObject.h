@@ -42,7 +42,14 @@ struct HostOptions {
 
 /// One call of a launch list, as in schema/program.fbs.
 struct Call {
-  enum class Kind : uint8_t { Kernel = 0, Gemm = 1, Zero = 2, Copy = 3 };
+  enum class Kind : uint8_t {
+    Kernel = 0,
+    Gemm = 1,
+    Zero = 2,
+    Copy = 3,
+    Attention = 4,
+    AttentionGrad = 5
+  };
   /// Argument `argument` of the entry plus bytes. The scratch counts as one
   /// more argument after the function's.
   struct Address {
@@ -52,8 +59,7 @@ struct Call {
   };
 
   Kind kind = Kind::Kernel;
-  std::vector<Address> addresses; ///< Kernel: its pointers; Gemm: A, B, C;
-                                  ///< Zero: target; Copy: source, target.
+  std::vector<Address> addresses; ///< As in schema/program.fbs.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
   /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code
@@ -71,6 +77,17 @@ struct Call {
   float alpha = 1;
   bool accumulate = false;
   mlir::Type typeA, typeB, typeC; ///< f32, bf16 or f16.
+
+  // Attention, AttentionGrad.
+  runtime::AttentionSizes sizes;
+  runtime::AttentionBlock attentionBlock; ///< AttentionGrad.
+  float scale = 1;
+  bool causal = false;
+  int64_t window = 0;           ///< 0: none.
+  mlir::Type element;           ///< bf16 or f16.
+  std::vector<int64_t> strides; ///< Batch, head, row of each matrix.
+  uint64_t workspaceBytes = 0;
+  uint64_t libraryBytes = 0; ///< AttentionGrad.
 };
 
 struct CompiledEntry {

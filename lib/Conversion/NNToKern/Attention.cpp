@@ -136,7 +136,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 void AttentionEmitter::chooseBlocks() {
-  int64_t elements = std::max<int64_t>(emitter.scoreBytes / 4, 1);
+  int64_t elements = std::max<int64_t>(emitter.options.scoreBytes / 4, 1);
   int64_t least = std::min(kLeastRows, rows);
   // All heads, or as many as leave enough rows: whole groups that share a key
   // head, or a part of one.

@@ -75,10 +75,12 @@ struct ConvertNNToKern
   LogicalResult lower(func::FuncOp function) {
     if (failed(checkForm(function)) || failed(lowering::prepare(function)))
       return failure();
+    if (libraryAttention)
+      lowering::markLibraryAttention(function);
     lowering::Plan plan(function);
     if (failed(plan.compute()))
       return failure();
-    lowering::Emitter(function, plan, scoreBytes).emit();
+    lowering::Emitter(function, plan, {scoreBytes, attentionBytes}).emit();
     function.erase();
     return success();
   }

@@ -123,6 +123,8 @@ void Emitter::emitScatterAdd(nn::ScatterAddOp op) {
 void Emitter::emitStep(const Step &step) {
   if (!step.op)
     return emitFused(step);
+  if (isLibraryAttention(step.op))
+    return emitLibraryAttention(*this, step.op);
   llvm::TypeSwitch<Operation *>(step.op)
       .Case<nn::MatmulOp>([&](nn::MatmulOp op) { emitMatmul(op); })
       .Case<nn::GatherOp>([&](nn::GatherOp op) { emitGather(op); })

@@ -51,7 +51,9 @@ struct HeadView {
     return offset + batch * batchStride + head * headStride + row * rowStride;
   }
 };
-HeadView getHeadView(mlir::Value value);
+/// `forLibrary`: columns are neighbours, and no stride is 0 where there is more
+/// than one; rows begin at multiples of 8 elements.
+HeadView getHeadView(mlir::Value value, bool forLibrary = false);
 
 /// The values, stripped of reshapes, whose memory `op` (not fusible) reads.
 llvm::SmallVector<mlir::Value> getOperandsInMemory(mlir::Operation *op);
@@ -115,11 +117,16 @@ private:
   std::vector<Step> steps;
 };
 
+struct EmitOptions {
+  int64_t scoreBytes = 0;     ///< Of attention scores at once, about.
+  int64_t attentionBytes = 0; ///< Of a library's gradient of attention, about.
+};
+
 /// Writes the launch list of a planned function.
 class Emitter {
 public:
-  Emitter(mlir::func::FuncOp source, Plan &plan, int64_t scoreBytes)
-      : source(source), plan(plan), scoreBytes(scoreBytes),
+  Emitter(mlir::func::FuncOp source, Plan &plan, const EmitOptions &options)
+      : source(source), plan(plan), options(options),
         builder(source.getContext()) {}
   /// Beside the source.
   kern::FuncOp emit();
@@ -136,12 +143,18 @@ private:
 
   mlir::func::FuncOp source;
   Plan &plan;
-  int64_t scoreBytes;
+  EmitOptions options;
   mlir::OpBuilder builder;
   kern::FuncOp target;
   llvm::DenseMap<mlir::Value, mlir::Value> memory;
   friend class AttentionEmitter;
+  friend class LibraryAttentionEmitter;
 };
+
+/// Marks the attention that a GPU's library can do.
+void markLibraryAttention(mlir::func::FuncOp function);
+bool isLibraryAttention(mlir::Operation *op);
+void emitLibraryAttention(Emitter &emitter, mlir::Operation *op);
 
 /// Attention, by blocks of query rows whose scores take at most about
 /// `scoreBytes`.

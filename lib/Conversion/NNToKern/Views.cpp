@@ -161,7 +161,7 @@ MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
   return view;
 }
 
-HeadView lowering::getHeadView(Value value) {
+HeadView lowering::getHeadView(Value value, bool forLibrary) {
   ArrayRef<int64_t> shape = getShape(value);
   SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
   HeadView whole{stripReshapes(value), 0,          strides[0],
@@ -187,6 +187,13 @@ HeadView lowering::getHeadView(Value value) {
       if (getOffset(batch * shape[1] + head) !=
           batch * view.batchStride + head * view.headStride)
         return whole;
+  auto fits = [](int64_t stride, int64_t extent) {
+    return extent == 1 || (stride > 0 && stride % 8 == 0);
+  };
+  if (forLibrary &&
+      (view.columnStride != 1 || view.offset % 8 || view.rowStride % 8 ||
+       !fits(view.batchStride, shape[0]) || !fits(view.headStride, shape[1])))
+    return whole;
   return view;
 }
 
@@ -202,10 +209,14 @@ SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   }
   for (Value operand : op->getOperands())
     operands.push_back(stripReshapes(operand));
+  bool forLibrary = isLibraryAttention(op);
   if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
     for (unsigned index = 0; index < 3; ++index)
-      operands[index] = getHeadView(op->getOperand(index)).base;
-  if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
-    operands.back() = getHeadView(grad.getCotangent()).base;
+      operands[index] = getHeadView(op->getOperand(index), forLibrary).base;
+  if (auto grad = dyn_cast<nn::AttentionGradOp>(op)) {
+    operands.back() = getHeadView(grad.getCotangent(), forLibrary).base;
+    if (forLibrary)
+      operands[3] = getHeadView(grad.getResultValue(), forLibrary).base;
+  }
   return operands;
 }

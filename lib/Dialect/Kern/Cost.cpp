@@ -72,12 +72,54 @@ static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
   return cost;
 }
 
+/// Pairs of a row and a key that it sees, of one head.
+static double countPairs(const runtime::AttentionSizes &sizes, bool causal,
+                         std::optional<int64_t> window) {
+  double rows = sizes.rows, keys = sizes.keys;
+  if (!causal)
+    return rows * keys;
+  // Row i sees the last of i + 1 + keys - rows keys.
+  double pairs = rows * (keys - rows) + rows * (rows + 1) / 2;
+  if (!window)
+    return pairs;
+  double full = std::clamp<double>(keys - *window, 0, rows);
+  double rest = rows - full;
+  return full * *window +
+         (rest > 0 ? rest * (keys - rows) + rest * (rest + 1) / 2 : 0);
+}
+
+/// Products of extent `depth` and of `value_depth` for each visible pair, at
+/// half the rate of plain ones.
+template <typename OpTy>
+static OpCost getAttentionCost(OpTy op, double products, double valueProducts,
+                               const KernTarget &target) {
+  runtime::AttentionSizes sizes = getSizes(op);
+  OpCost cost;
+  cost.flops = 2 * countPairs(sizes, op.getCausal(), op.getWindow()) *
+               sizes.batch * sizes.heads *
+               (products * sizes.depth + valueProducts * sizes.valueDepth);
+  double perRow = sizes.depth + sizes.valueDepth;
+  // Each matrix once.
+  double matrices =
+      sizes.batch * perRow *
+      (sizes.heads * (double)sizes.rows + sizes.keyHeads * (double)sizes.keys);
+  cost.bytes = 2 * matrices * (products > 1 ? 2 : 1);
+  cost.timeNs = std::max(2 * cost.flops / target.flopsPerNs,
+                         cost.bytes / target.bytesPerNs);
+  return cost;
+}
+
 OpCost kern::getCost(Operation *op, const KernTarget &target) {
   OpCost cost;
   if (auto fused = dyn_cast<FusedOp>(op)) {
     cost = getFusedCost(fused, target);
   } else if (auto gemm = dyn_cast<GemmOp>(op)) {
     cost = getGemmCost(gemm, target);
+  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+    cost = getAttentionCost(attention, 1, 1, target);
+  } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    // Scores, dQ, dK; dP, dV.
+    cost = getAttentionCost(grad, 3, 2, target);
   } else if (isa<ScratchOp, ReturnOp, FuncOp>(op)) {
     return cost;
   } else {

@@ -44,6 +44,23 @@ Effects kern::getEffects(Operation *op) {
           effects.reads.push_back(&gemm.getCMutable());
         effects.writes.push_back(&gemm.getCMutable());
       })
+      .Case<AttentionOp>([&](AttentionOp attention) {
+        effects.reads.append({&attention.getQueryMutable(),
+                              &attention.getKeyMutable(),
+                              &attention.getValueMutable()});
+        effects.writes.append({&attention.getResultMutable(),
+                               &attention.getStatisticsMutable(),
+                               &attention.getWorkspaceMutable()});
+      })
+      .Case<AttentionGradOp>([&](AttentionGradOp grad) {
+        effects.reads.append({&grad.getQueryMutable(), &grad.getKeyMutable(),
+                              &grad.getValueMutable(), &grad.getResultMutable(),
+                              &grad.getStatisticsMutable(),
+                              &grad.getCotangentMutable()});
+        effects.writes.append({&grad.getDQueryMutable(), &grad.getDKeyMutable(),
+                               &grad.getDValueMutable(),
+                               &grad.getWorkspaceMutable()});
+      })
       .Case<GatherOp>([&](GatherOp gather) {
         effects.reads.append(
             {&gather.getSourceMutable(), &gather.getIndicesMutable()});

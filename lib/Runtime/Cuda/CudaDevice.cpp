@@ -176,7 +176,13 @@ DeviceReport CudaDevice::report() const {
   report.arena = bytes;
   report.workspace = executable->workspaceBytes();
   report.total = gpu.total;
-  uint64_t taken = freeBefore > freeAfter ? freeBefore - freeAfter : 0,
+  size_t available = freeAfter, total = 0;
+  if (!pool->failed() && makeCurrent().ok() &&
+      driver().memGetInfo(&available, &total) == Success)
+    report.used = total - available;
+  // Libraries load code when they first run it.
+  uint64_t least = std::min<uint64_t>(available, freeAfter),
+           taken = freeBefore > least ? freeBefore - least : 0,
            known = report.arena + report.workspace;
   report.other = taken > known ? taken - known : 0;
   return report;
@@ -210,6 +216,7 @@ static std::string listGpus() {
                      gpu.name.c_str(), formatBytes(gpu.total).c_str(),
                      gpu.major, gpu.minor);
   }
+  list += "  attention in bfloat16 and float16: " + Cudnn::describe() + "\n";
   return list;
 }
 

@@ -24,8 +24,11 @@ Status CudaExecutable::create(const Program &program, const CudaPool &pool,
           result->load(kOwnKernels, "Rondo's own kernels", result->own);
       !status.ok())
     return status;
-  for (auto [function, name] : {std::pair(&result->widen, "rondo_widen"),
-                                std::pair(&result->wait, "rondo_delay")})
+  for (auto [function, name] :
+       {std::pair(&result->widen, "rondo_widen"),
+        std::pair(&result->wait, "rondo_delay"),
+        std::pair(&result->addPart, "rondo_add_part"),
+        std::pair(&result->roundRows, "rondo_round_rows")})
     if (Status status = pool.driver().status(
             pool.driver().moduleGetFunction(function, result->own, name), name);
         !status.ok())
@@ -203,9 +206,15 @@ Status CudaExecutable::resolve(const program::Program &table) {
         status = resolveKernel(source, call);
       if (call.kind == CallKind::Gemm)
         status = gemms.add(gemmShape(*source.gemm()), alignment, call.gemm);
+      if (call.kind == CallKind::Attention ||
+          call.kind == CallKind::AttentionGrad)
+        status =
+            attentions.add(attentionShape(*source.attention(),
+                                          call.kind == CallKind::AttentionGrad),
+                           call.attention);
       if (!status.ok()) {
         std::string message = status.message();
-        if (call.kind == CallKind::Gemm)
+        if (call.kind != CallKind::Kernel)
           message = call.name + ": " + message;
         if (std::find(problems.begin(), problems.end(), message) ==
             problems.end())
@@ -217,8 +226,10 @@ Status CudaExecutable::resolve(const program::Program &table) {
   }
   values.resize(mostPlaces + 1);
   parameters.resize(mostPlaces + 1);
-  if (problems.empty())
-    return gemms.finish();
+  if (problems.empty()) {
+    Status status = gemms.finish();
+    return status.ok() ? attentions.finish() : status;
+  }
   std::string all;
   for (size_t i = 0; i < std::min<size_t>(problems.size(), 20); ++i)
     all += (i ? "\n  " : "") + problems[i];
@@ -266,6 +277,17 @@ Status CudaExecutable::launch(uint32_t index, std::byte *const *arguments,
           !product.ok())
         return Status(product.code(), call.name + ": " + product.message());
       break;
+    case CallKind::Attention:
+    case CallKind::AttentionGrad: {
+      Address places[10];
+      for (uint32_t i = 0; i < call.addressCount; ++i)
+        places[i] = address(i);
+      if (Status attention = attentions.run(call.attention, places, stream,
+                                            addPart, roundRows);
+          !attention.ok())
+        return Status(attention.code(), call.name + ": " + attention.message());
+      break;
+    }
     case CallKind::Zero:
       if (call.bytes != 0)
         result = driver.memsetAsync(address(0), 0, call.bytes, stream);

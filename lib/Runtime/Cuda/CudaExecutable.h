@@ -14,6 +14,7 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDAEXECUTABLE_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDAEXECUTABLE_H
 
+#include "CudaAttention.h"
 #include "CudaGemm.h"
 #include "rondo/Runtime/Program.h"
 
@@ -40,7 +41,9 @@ public:
 
   uint32_t calls(uint32_t entry) const { return entries[entry].callCount; }
   uint32_t mostCalls() const;
-  uint64_t workspaceBytes() const { return gemms.workspaceBytes(); }
+  uint64_t workspaceBytes() const {
+    return gemms.workspaceBytes() + attentions.workspaceBytes();
+  }
 
 private:
   struct Call {
@@ -49,6 +52,7 @@ private:
     Function function = nullptr;
     uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, sharedBytes = 0;
     uint32_t gemm = 0;
+    uint32_t attention = 0;
     uint64_t bytes = 0;
     std::string name; ///< "node 'x' (kernel 'f')", for errors.
   };
@@ -61,7 +65,8 @@ private:
   };
 
   CudaExecutable(const CudaPool &pool, const CudaPool::Member &gpu)
-      : driver(pool.driver()), gpu(gpu), gemms(driver) {}
+      : driver(pool.driver()), gpu(gpu), gemms(driver),
+        attentions(driver, gpu) {}
   Status load(const void *ptx, const std::string &what, Module &module) const;
   Status loadProgram(const Program &program);
   Status resolve(const program::Program &table);
@@ -70,8 +75,10 @@ private:
   const Driver &driver;
   const CudaPool::Member &gpu;
   CudaGemms gemms;
+  CudaAttentions attentions;
   Module code = nullptr, own = nullptr;
-  Function widen = nullptr, wait = nullptr;
+  Function widen = nullptr, wait = nullptr, addPart = nullptr,
+           roundRows = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;

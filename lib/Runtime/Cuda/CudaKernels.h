@@ -17,7 +17,8 @@ namespace rondo::runtime::cuda {
 
 /// rondo_widen(source, target, elements, columns, leading, half): packs a
 /// matrix of bf16 (half: f16) as f32. rondo_delay(nanoseconds): does nothing
-/// for so long.
+/// for so long. rondo_add_part adds bf16 to f32, group by group (y of the
+/// grid); rondo_round_rows rounds packed rows of f32 to rows that lie apart.
 constexpr char kOwnKernels[] = R"ptx(
 .version 7.0
 .target sm_80
@@ -85,6 +86,163 @@ again:
   sub.u64 %d3, %d2, %d1;
   setp.lt.u64 %p0, %d3, %d0;
   @%p0 bra again;
+  ret;
+}
+
+// part, sum, vectors of 8 elements, elements of a group of part, of sum, half
+.visible .entry rondo_add_part(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5)
+{
+  .reg .pred %p<2>;
+  .reg .b16 %h<8>;
+  .reg .b32 %r<12>;
+  .reg .f32 %f<16>;
+  .reg .b64 %d<12>;
+  ld.param.u64 %d0, [p0];
+  ld.param.u64 %d1, [p1];
+  ld.param.u64 %d2, [p2];
+  ld.param.u64 %d3, [p3];
+  ld.param.u64 %d4, [p4];
+  ld.param.u64 %d5, [p5];
+  mov.u32 %r0, %ctaid.y;
+  cvt.u64.u32 %d6, %r0;
+  mul.lo.u64 %d7, %d6, %d3;
+  shl.b64 %d7, %d7, 1;
+  add.u64 %d0, %d0, %d7;
+  mul.lo.u64 %d7, %d6, %d4;
+  shl.b64 %d7, %d7, 2;
+  add.u64 %d1, %d1, %d7;
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %nctaid.x;
+  mul.wide.u32 %d6, %r0, %r1;
+  cvt.u64.u32 %d7, %r2;
+  add.u64 %d6, %d6, %d7;
+  mul.wide.u32 %d8, %r3, %r1;
+  setp.ne.u64 %p1, %d5, 0;
+next:
+  setp.ge.u64 %p0, %d6, %d2;
+  @%p0 bra done;
+  shl.b64 %d9, %d6, 4;
+  add.u64 %d10, %d0, %d9;
+  ld.global.v4.b32 {%r4, %r5, %r6, %r7}, [%d10];
+  shl.b64 %d9, %d6, 5;
+  add.u64 %d11, %d1, %d9;
+  ld.global.v4.f32 {%f8, %f9, %f10, %f11}, [%d11];
+  ld.global.v4.f32 {%f12, %f13, %f14, %f15}, [%d11+16];
+  @%p1 bra narrow;
+  shl.b32 %r8, %r4, 16;
+  mov.b32 %f0, %r8;
+  and.b32 %r8, %r4, 0xffff0000;
+  mov.b32 %f1, %r8;
+  shl.b32 %r8, %r5, 16;
+  mov.b32 %f2, %r8;
+  and.b32 %r8, %r5, 0xffff0000;
+  mov.b32 %f3, %r8;
+  shl.b32 %r8, %r6, 16;
+  mov.b32 %f4, %r8;
+  and.b32 %r8, %r6, 0xffff0000;
+  mov.b32 %f5, %r8;
+  shl.b32 %r8, %r7, 16;
+  mov.b32 %f6, %r8;
+  and.b32 %r8, %r7, 0xffff0000;
+  mov.b32 %f7, %r8;
+  bra sum;
+narrow:
+  mov.b32 {%h0, %h1}, %r4;
+  cvt.f32.f16 %f0, %h0;
+  cvt.f32.f16 %f1, %h1;
+  mov.b32 {%h0, %h1}, %r5;
+  cvt.f32.f16 %f2, %h0;
+  cvt.f32.f16 %f3, %h1;
+  mov.b32 {%h0, %h1}, %r6;
+  cvt.f32.f16 %f4, %h0;
+  cvt.f32.f16 %f5, %h1;
+  mov.b32 {%h0, %h1}, %r7;
+  cvt.f32.f16 %f6, %h0;
+  cvt.f32.f16 %f7, %h1;
+sum:
+  add.rn.f32 %f8, %f8, %f0;
+  add.rn.f32 %f9, %f9, %f1;
+  add.rn.f32 %f10, %f10, %f2;
+  add.rn.f32 %f11, %f11, %f3;
+  add.rn.f32 %f12, %f12, %f4;
+  add.rn.f32 %f13, %f13, %f5;
+  add.rn.f32 %f14, %f14, %f6;
+  add.rn.f32 %f15, %f15, %f7;
+  st.global.v4.f32 [%d11], {%f8, %f9, %f10, %f11};
+  st.global.v4.f32 [%d11+16], {%f12, %f13, %f14, %f15};
+  add.u64 %d6, %d6, %d8;
+  bra next;
+done:
+  ret;
+}
+
+// sum, target, vectors of 8 elements, those of a row, rows, heads, strides of
+// target (batch, head, row), half
+.visible .entry rondo_round_rows(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4, .param .u64 p5, .param .u64 p6, .param .u64 p7, .param .u64 p8, .param .u64 p9)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<12>;
+  .reg .f32 %f<8>;
+  .reg .b64 %d<24>;
+  ld.param.u64 %d0, [p0];
+  ld.param.u64 %d1, [p1];
+  ld.param.u64 %d2, [p2];
+  ld.param.u64 %d3, [p3];
+  ld.param.u64 %d4, [p4];
+  ld.param.u64 %d5, [p5];
+  ld.param.u64 %d6, [p6];
+  ld.param.u64 %d7, [p7];
+  ld.param.u64 %d8, [p8];
+  ld.param.u64 %d9, [p9];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %nctaid.x;
+  mul.wide.u32 %d10, %r0, %r1;
+  cvt.u64.u32 %d11, %r2;
+  add.u64 %d10, %d10, %d11;
+  mul.wide.u32 %d12, %r3, %r1;
+  setp.ne.u64 %p1, %d9, 0;
+next:
+  setp.ge.u64 %p0, %d10, %d2;
+  @%p0 bra done;
+  shl.b64 %d13, %d10, 5;
+  add.u64 %d13, %d0, %d13;
+  ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%d13];
+  ld.global.v4.f32 {%f4, %f5, %f6, %f7}, [%d13+16];
+  div.u64 %d14, %d10, %d3;
+  mul.lo.u64 %d15, %d14, %d3;
+  sub.u64 %d15, %d10, %d15;
+  div.u64 %d16, %d14, %d4;
+  mul.lo.u64 %d17, %d16, %d4;
+  sub.u64 %d17, %d14, %d17;
+  div.u64 %d18, %d16, %d5;
+  mul.lo.u64 %d19, %d18, %d5;
+  sub.u64 %d19, %d16, %d19;
+  shl.b64 %d20, %d15, 3;
+  mad.lo.u64 %d20, %d17, %d8, %d20;
+  mad.lo.u64 %d20, %d19, %d7, %d20;
+  mad.lo.u64 %d20, %d18, %d6, %d20;
+  shl.b64 %d20, %d20, 1;
+  add.u64 %d20, %d1, %d20;
+  @%p1 bra narrow;
+  cvt.rn.bf16x2.f32 %r4, %f1, %f0;
+  cvt.rn.bf16x2.f32 %r5, %f3, %f2;
+  cvt.rn.bf16x2.f32 %r6, %f5, %f4;
+  cvt.rn.bf16x2.f32 %r7, %f7, %f6;
+  bra store;
+narrow:
+  cvt.rn.f16x2.f32 %r4, %f1, %f0;
+  cvt.rn.f16x2.f32 %r5, %f3, %f2;
+  cvt.rn.f16x2.f32 %r6, %f5, %f4;
+  cvt.rn.f16x2.f32 %r7, %f7, %f6;
+store:
+  st.global.v4.b32 [%d20], {%r4, %r5, %r6, %r7};
+  add.u64 %d10, %d10, %d12;
+  bra next;
+done:
   ret;
 }
 )ptx";

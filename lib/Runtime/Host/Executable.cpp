@@ -113,6 +113,14 @@ Status Executable::resolve(const program::Program &table) {
         call.gemm = gemmShape(*source.gemm());
         scratchSizes.include(call.gemm);
       }
+      if (call.kind == CallKind::Attention ||
+          call.kind == CallKind::AttentionGrad) {
+        call.attention = (uint32_t)attentions.size();
+        attentions.push_back(attentionShape(
+            *source.attention(), call.kind == CallKind::AttentionGrad));
+        attentionElements =
+            std::max(attentionElements, attentionScratch(attentions.back()));
+      }
       mostPointers = std::max(mostPointers, call.addressCount);
       calls.push_back(call);
     }
@@ -134,6 +142,7 @@ EntryScratch Executable::makeScratch() const {
   scratch.gemm.a.resize(scratchSizes.a);
   scratch.gemm.b.resize(scratchSizes.b);
   scratch.gemm.c.resize(scratchSizes.c);
+  scratch.attention.resize(attentionElements);
   return scratch;
 }
 
@@ -156,6 +165,14 @@ int64_t Executable::run(uint32_t index, std::byte *const *arguments,
     case CallKind::Gemm:
       runGemm(call.gemm, address(0), address(1), address(2), scratch.gemm);
       break;
+    case CallKind::Attention:
+    case CallKind::AttentionGrad: {
+      std::byte *matrices[10];
+      for (uint32_t i = 0; i < call.addressCount; ++i)
+        matrices[i] = address(i);
+      runAttention(attentions[call.attention], matrices, scratch.attention);
+      break;
+    }
     case CallKind::Zero:
       std::memset(address(0), 0, call.bytes);
       break;

@@ -14,6 +14,7 @@
 #ifndef RONDO_LIB_RUNTIME_HOST_EXECUTABLE_H
 #define RONDO_LIB_RUNTIME_HOST_EXECUTABLE_H
 
+#include "Attention.h"
 #include "Gemm.h"
 #include "rondo/Runtime/Program.h"
 #include <memory>
@@ -30,6 +31,7 @@ using KernelFunction = int32_t (*)(void *const *pointers, int64_t begin,
 struct EntryScratch {
   std::vector<void *> pointers;
   GemmScratch gemm;
+  std::vector<float> attention;
 };
 
 class Executable {
@@ -60,6 +62,7 @@ private:
     int64_t begin = 0, extent = 0;
     uint64_t bytes = 0;
     GemmShape gemm;
+    uint32_t attention = 0; ///< In attentions.
   };
   struct Address {
     uint32_t argument;
@@ -77,8 +80,10 @@ private:
   std::vector<Entry> entries;
   std::vector<Call> calls;
   std::vector<Address> addresses;
+  std::vector<AttentionShape> attentions;
   uint32_t mostPointers = 0;
   GemmScratch::Sizes scratchSizes;
+  size_t attentionElements = 0;
 };
 
 /// Names of LLVM's target features that this machine lacks, of `required`.

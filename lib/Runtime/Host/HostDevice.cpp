@@ -23,24 +23,36 @@ using namespace rondo::runtime;
 // Arena
 //===----------------------------------------------------------------------===//
 
+constexpr uint64_t kHugePage = 2u << 20;
+
 Status Arena::allocate(uint64_t size, const std::string &what) {
   if (size == 0)
     return Status::success();
-  void *address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+  bool large = size >= 2 * kHugePage;
+  // Room to begin at a huge page.
+  uint64_t mapped = large ? size + kHugePage : size;
+  void *address = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
     return deviceError(
         what + ": no memory for " + formatBytes(size) + ": " +
         std::strerror(errno) +
         "; compile for less with --device-memory or --host-memory");
-  data = static_cast<std::byte *>(address);
+  base = data = static_cast<std::byte *>(address);
+  mappedBytes = mapped;
   bytes = size;
+  if (!large)
+    return Status::success();
+  data += -reinterpret_cast<uintptr_t>(address) % kHugePage;
+  // Five streams at once need many pages. Where the system has no huge ones,
+  // small ones do.
+  (void)::madvise(data, size, MADV_HUGEPAGE);
   return Status::success();
 }
 
 Arena::~Arena() {
-  if (data)
-    ::munmap(data, bytes);
+  if (base)
+    ::munmap(base, mappedBytes);
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,7 +23,7 @@
 
 namespace rondo::runtime {
 
-/// Page-aligned memory, all zeros.
+/// Page-aligned memory, all zeros, in huge pages where the system has them.
 class Arena {
 public:
   Arena() = default;
@@ -34,8 +34,8 @@ public:
   Buffer buffer() const { return {data, bytes}; }
 
 private:
-  std::byte *data = nullptr;
-  uint64_t bytes = 0;
+  std::byte *base = nullptr, *data = nullptr;
+  uint64_t mappedBytes = 0, bytes = 0;
 };
 
 /// A thread that runs tasks in the order of their submission.

@@ -21,6 +21,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "rondo/Runtime/AttentionFormat.h"
+
 #include "rondo/Dialect/Kern/KernDialect.h.inc"
 #include "rondo/Dialect/Kern/KernEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -52,6 +54,10 @@ ElementRange getRange(AccessAttr access, llvm::ArrayRef<int64_t> domain);
 /// Whether a value of a fused kernel's region is the same for all points that
 /// differ in the last coordinate alone. Reductions' results are.
 bool isUniform(FusedOp op, mlir::Value value);
+
+runtime::AttentionSizes getSizes(AttentionOp op);
+runtime::AttentionSizes getSizes(AttentionGradOp op);
+runtime::AttentionBlock getAttentionBlock(AttentionGradOp op);
 
 /// What an op of a kern.func reads and writes: operands by number. An op that
 /// accumulates does both.

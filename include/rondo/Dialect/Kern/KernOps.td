@@ -153,6 +153,53 @@ def Kern_GemmOp : Kern_Op<"gemm"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+def Kern_AttentionElement : StaticShapeMemRefOf<[BF16, F16]>;
+def Kern_FloatMemRef : StaticShapeMemRefOf<[F32]>;
+
+class Kern_AttentionLikeOp<string mnemonic> : Kern_Op<mnemonic> {
+  /// Of all sizes and how they lie in memory.
+  dag sizes = (ins I64Attr:$batch, I64Attr:$heads, I64Attr:$key_heads, I64Attr:$rows, I64Attr:$keys, I64Attr:$depth, I64Attr:$value_depth,
+                   TypedArrayAttrBase<Kern_AccessAttr, "accesses">:$access, F32Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let hasVerifier = 1;
+}
+
+def Kern_AttentionOp : Kern_AttentionLikeOp<"attention"> {
+  let summary = "result = softmax(scale * query key^T) value, in a library";
+  let description = [{
+    query [batch, heads, rows, depth], key [batch, key_heads, keys, depth], value [batch, key_heads, keys, value_depth], result [batch, heads, rows,
+    value_depth]: element (batch, head, row, column) of the i-th of these is where `access`[i] says; columns are neighbours and rows begin at multiples
+    of 16 bytes. Head i uses key head i / (heads / key_heads). With `causal`, row i sees keys j <= i + (keys - rows); with `window` w, which needs `causal`, also
+    j > i + (keys - rows) - w; rows <= keys, so that every row sees a key. `statistics` f32 [batch, heads, rows], contiguous: the log of the sum of exponentials of
+    each row's scores. `workspace`: memory for the library. Sums are f32.
+    Created by `rondo-convert-nn-to-kern` for devices that have such a library; one to one an Attention of the program file.
+  }];
+  let arguments = !con((ins Kern_AttentionElement:$query, Kern_AttentionElement:$key, Kern_AttentionElement:$value, Kern_AttentionElement:$result,
+                            Kern_FloatMemRef:$statistics, Kern_FloatMemRef:$workspace), sizes);
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $result `,` $statistics `,` $workspace attr-dict
+                          `:` type($query) `,` type($key) `,` type($value) `,` type($result) `,` type($statistics) `,` type($workspace) }];
+}
+
+def Kern_AttentionGradOp : Kern_AttentionLikeOp<"attention_grad"> {
+  let summary = "Cotangents of query, key and value, in a library";
+  let description = [{
+    Of `kern.attention`, from its operands, result and statistics and the result's cotangent; `access` is of query, key, value, result, cotangent, d_query, d_key,
+    d_value. It is done for `block_batch` x `block_heads` x `block_rows` rows at a time, which bounds the workspace: batches and heads outside, rows in increasing order
+    inside. Where a head has several blocks of rows, their parts of d_key and d_value are added in that order in f32, and the sum is rounded; the library may
+    round each part. `library_bytes`: what the library gets of the workspace; parts and sums follow (rondo/Runtime/AttentionFormat.h).
+  }];
+  let arguments = !con((ins Kern_AttentionElement:$query, Kern_AttentionElement:$key, Kern_AttentionElement:$value, Kern_AttentionElement:$result,
+                            Kern_FloatMemRef:$statistics, Kern_AttentionElement:$cotangent, Kern_AttentionElement:$d_query, Kern_AttentionElement:$d_key,
+                            Kern_AttentionElement:$d_value, Kern_FloatMemRef:$workspace), sizes,
+                       (ins I64Attr:$block_batch, I64Attr:$block_heads, I64Attr:$block_rows, I64Attr:$library_bytes));
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $result `,` $statistics `,` $cotangent `,` $d_query `,` $d_key `,` $d_value `,` $workspace attr-dict
+                          `:` type($query) `,` type($key) `,` type($value) `,` type($result) `,` type($statistics) `,` type($cotangent)
+                          `,` type($d_query) `,` type($d_key) `,` type($d_value) `,` type($workspace) }];
+}
+
+//===----------------------------------------------------------------------===//
 // Generated kernels
 //===----------------------------------------------------------------------===//
 
