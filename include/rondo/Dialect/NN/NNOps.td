@@ -144,7 +144,7 @@ def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [DeclareOpInterfaceMet
 
 def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
   let description = [{
-    0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20).
+    Created by import (ONNX Gelu-20) and `raise`: 0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation.
 
     ```mlir
     %y = nn.gelu tanh %x : tensor<2x3xf32>
@@ -345,7 +345,7 @@ def NN_GatherOp : NN_Op<"gather", [InferTypeOpAdaptor, DeclareOpInterfaceMethods
 def NN_ScatterAddOp : NN_Op<"scatter_add"> {
   let summary = "Sums rows into a zero tensor: the derivative of gather";
   let description = [{
-    result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
+    Created by the derivative of `nn.gather`. The result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
     has the shape of the gather's result. Sums in f32 in index order: the same bits everywhere.
 
     ```mlir
