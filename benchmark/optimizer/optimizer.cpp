@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // rondo-benchmark-optimizer PROGRAM.rondo [--threads=N,...] [--steps=N]
-//                           [--device=SPEC] [--save=FILE]
+//                           [--device=SPEC] [--save=FILE] [--trace=FILE]
 //
 // For every number of threads: how fast that many threads read and copy memory,
 // each on its processor and from pages that it touched first, as the update
@@ -209,7 +209,7 @@ static std::map<OpKind, Row> readTrace(const std::string &path,
 static double seconds(int64_t since) { return (double)(now() - since) / 1e9; }
 
 struct Arguments {
-  std::string program, device, save;
+  std::string program, device, save, trace;
   std::vector<uint32_t> threads;
   uint64_t steps = 5;
 };
@@ -242,10 +242,14 @@ static void runWith(const Program &program, const Arguments &arguments,
   check(session->synchronize());
   SessionReport report;
   check(session->report(report));
-  std::string trace = format("/tmp/rondo-optimizer-%ld.json", (long)::getpid());
+  std::string trace =
+      arguments.trace.empty()
+          ? format("/tmp/rondo-optimizer-%ld.json", (long)::getpid())
+          : arguments.trace;
   check(session->writeTrace(trace));
   std::map<OpKind, Row> rows = readTrace(trace, table, kWarm);
-  ::unlink(trace.c_str());
+  if (arguments.trace.empty())
+    ::unlink(trace.c_str());
   std::printf("  step %.1f ms\n  %-12s %5s %9s %10s %9s %9s %9s\n",
               report.stepSeconds * 1e3, "operation", "each", "ms a step",
               "G params/s", "GB/s", "of read", "of copy");
@@ -287,6 +291,8 @@ int main(int argc, char **argv) {
       arguments.device = value;
     else if (given("--save="))
       arguments.save = value;
+    else if (given("--trace="))
+      arguments.trace = value;
     else
       arguments.program = argument;
   }

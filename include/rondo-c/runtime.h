@@ -208,7 +208,9 @@ typedef struct rondo_step_info {
   double
       gradient_norm; /* before clipping; negative: the program computes none */
   double learning_rate;
-  int64_t end_ns; /* when it was done, since an arbitrary start */
+  int64_t end_ns;    /* when it was done, since an arbitrary start */
+  double loss_scale; /* of its gradients; 0: the program does not scale */
+  int skipped;       /* they overflowed: there was no update */
 } rondo_step_info;
 
 /* Waits until all of the step is done. */
@@ -266,11 +268,13 @@ typedef struct rondo_session_report {
   uint64_t tokens_per_step; /* 0: there is no integer input of rank 2 */
   uint32_t lanes;
   uint32_t devices;
-  uint64_t first_step;   /* steps before it were not measured */
-  double issue_seconds;  /* spent on issuing operations */
-  double bubble;         /* share of `seconds` that compute lanes were idle */
-  double flops_per_step; /* of matrix products, on all devices, those that are
-                            computed again counted again */
+  uint64_t first_step;    /* steps before it were not measured */
+  double issue_seconds;   /* spent on issuing operations */
+  double bubble;          /* share of `seconds` that compute lanes were idle */
+  double flops_per_step;  /* of matrix products, on all devices, those that are
+                             computed again counted again */
+  uint64_t skipped_steps; /* whose f16 gradients overflowed */
+  double loss_scale;      /* of the last step; 0: the program does not scale */
 } rondo_session_report;
 
 typedef struct rondo_lane_info {

@@ -90,6 +90,17 @@ struct Flags {
                "labels"),
       cl::value_desc("micro-batch|step"), cl::init("micro-batch"),
       cl::cat(category)};
+  cl::opt<bool> allowTf32{
+      "allow-tf32",
+      cl::desc("Let GPUs round operands of f32 products to TF32's 10 bits"),
+      cl::init(false), cl::cat(category)};
+  cl::opt<std::string> gradientTransfer{
+      "grad-transfer", cl::desc("Element type in which gradients travel"),
+      cl::value_desc("fp32|bf16"), cl::init("fp32"), cl::cat(category)};
+  cl::opt<double> lossScale{
+      "loss-scale",
+      cl::desc("First scale of the loss where weights are f16: a power of two"),
+      cl::init(65536), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
@@ -104,7 +115,11 @@ struct Flags {
       "head-chunk",
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
-      cl::value_desc("N"), cl::init(1024), cl::cat(category)};
+      cl::value_desc("N"), cl::init(2048), cl::cat(category)};
+  cl::opt<std::string> attentionMemory{
+      "attention-memory",
+      cl::desc("What a GPU library's gradient of attention may use at once"),
+      cl::value_desc("SIZE"), cl::init("1GiB"), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -156,9 +171,10 @@ struct Flags {
                         : "--" + option->ArgStr + " is given twice");
     }
     cl::opt<std::string> *texts[] = {
-        &output,    &loss,      &precision,    &optimizer,  &clip,   &reduction,
-        &recompute, &attention, &deviceMemory, &hostMemory, &target, &hostCpu,
-        &compileTo, &from,      &emit,         &report};
+        &output,     &loss,      &precision, &optimizer,       &clip,
+        &reduction,  &recompute, &attention, &attentionMemory, &deviceMemory,
+        &hostMemory, &target,    &hostCpu,   &compileTo,       &from,
+        &emit,       &report};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
@@ -169,18 +185,31 @@ struct Flags {
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
-    const cl::Option *all[] = {
-        std::addressof(loss),         std::addressof(dimensions),
-        std::addressof(trainable),    std::addressof(freeze),
-        std::addressof(precision),    std::addressof(microBatches),
-        std::addressof(rounds),       std::addressof(staleness),
-        std::addressof(optimizer),    std::addressof(groups),
-        std::addressof(clip),         std::addressof(reduction),
-        std::addressof(recompute),    std::addressof(attention),
-        std::addressof(headChunk),    std::addressof(devices),
-        std::addressof(deviceMemory), std::addressof(hostMemory),
-        std::addressof(target),       std::addressof(hostCpu),
-        std::addressof(rotate)};
+    const cl::Option *all[] = {std::addressof(loss),
+                               std::addressof(dimensions),
+                               std::addressof(trainable),
+                               std::addressof(freeze),
+                               std::addressof(precision),
+                               std::addressof(microBatches),
+                               std::addressof(rounds),
+                               std::addressof(staleness),
+                               std::addressof(optimizer),
+                               std::addressof(groups),
+                               std::addressof(clip),
+                               std::addressof(reduction),
+                               std::addressof(recompute),
+                               std::addressof(attention),
+                               std::addressof(attentionMemory),
+                               std::addressof(headChunk),
+                               std::addressof(lossScale),
+                               std::addressof(gradientTransfer),
+                               std::addressof(allowTf32),
+                               std::addressof(devices),
+                               std::addressof(deviceMemory),
+                               std::addressof(hostMemory),
+                               std::addressof(target),
+                               std::addressof(hostCpu),
+                               std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -264,11 +293,25 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   if (auto error =
           take("attention", parseAttention(flags.attention), config.attention))
     return error;
+  if (auto error = take("attention-memory", parseBytes(flags.attentionMemory),
+                        config.attentionMemory))
+    return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
       config.precision != "bf16" && config.precision != "fp16")
     return fail("--precision=" + flags.precision +
                 " is not known; known: fp32, bf16, fp16");
+  if (flags.gradientTransfer != "fp32" && flags.gradientTransfer != "bf16")
+    return fail("--grad-transfer=" + flags.gradientTransfer +
+                " is neither fp32 nor bf16");
+  config.roundGradients = flags.gradientTransfer == "bf16";
+  config.allowTf32 = flags.allowTf32;
+  config.lossScale = flags.lossScale;
+  // Then scaling changes exponents alone.
+  int exponent = 0;
+  if (!(config.lossScale >= 1 && config.lossScale <= 0x1p+24) ||
+      std::frexp(config.lossScale, &exponent) != 0.5)
+    return fail("--loss-scale must be a power of two from 1 to 16777216");
   if (auto error = takePositive("head-chunk", flags.headChunk, 1 << 24,
                                 config.headChunk))
     return error;

@@ -298,6 +298,8 @@ rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
     result.gradient_norm = done.gradientNorm;
     result.learning_rate = done.learningRate;
     result.end_ns = done.end;
+    result.loss_scale = done.lossScale;
+    result.skipped = done.skipped;
     return give(result, info);
   });
 }
@@ -373,6 +375,8 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.issue_seconds = session->report.issueSeconds;
     result.bubble = session->report.bubble;
     result.flops_per_step = session->report.flopsPerStep;
+    result.skipped_steps = session->report.skippedSteps;
+    result.loss_scale = session->report.lossScale;
     return give(result, report);
   });
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HostOps.h"
+#include "Convert.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -68,6 +69,8 @@ HostOps::HostOps(const Program &program, const Executable &executable,
       parameters(parameters), inputs(inputs), pool(pool), failure(failure),
       stagingScratch(executable.makeScratch()), blocks(sizeOf(table.blocks())),
       normBlocks(sizeOf(table.ops())) {
+  if (table.optimizer())
+    scaling.next = table.optimizer()->loss_scale();
   std::vector<const program::Op *> optimizers(blocks.size());
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     const program::Op &op = *table.ops()->Get(i);
@@ -168,6 +171,9 @@ static void storeF32(std::byte *data, float value) {
   std::memcpy(data, &value, 4);
 }
 
+/// The coefficient of a step whose gradient overflowed.
+constexpr float kSkip = -1;
+
 void HostOps::stageInput(const program::Op &op, const TaskCall &call) {
   inputs.stage((uint32_t)op.input(), stepMicroBatch(table, op), call.iteration,
                call.arguments[0]);
@@ -180,9 +186,12 @@ void HostOps::stageInput(const program::Op &op, const TaskCall &call) {
 void HostOps::seed(const program::Op &op, uint32_t index,
                    const TaskCall &call) {
   uint32_t count = program.microBatches();
+  double scale = 1;
+  if (table.optimizer() && table.optimizer()->loss_scale() > 0)
+    scale = usedScale(call.arguments[sizeOf(op.operands()) - 1]);
   if (!table.weigh_by_labels()) {
     for (uint32_t m = 0; m < count; ++m)
-      storeF32(call.arguments[m], (float)(1.0 / count));
+      storeF32(call.arguments[m], (float)(scale * (1.0 / count)));
     return;
   }
   double sum = 0;
@@ -199,7 +208,7 @@ void HostOps::seed(const program::Op &op, uint32_t index,
   }
   for (uint32_t m = 0; m < count; ++m)
     storeF32(call.arguments[count + m],
-             (float)(loadF32(call.arguments[m]) / sum));
+             (float)(scale * (loadF32(call.arguments[m]) / sum)));
 }
 
 /// Counted when there is a reason to ask: a mean over no labels is 0/0.
@@ -293,6 +302,25 @@ void HostOps::loss(const program::Op &op, uint32_t index,
 // Sums, norms, updates
 //===----------------------------------------------------------------------===//
 
+/// Elements [begin, end) of a gradient, at most a chunk, as f32: where they
+/// are, or, of bf16, in a place that the thread's next call takes again.
+static const float *widenedGradient(const std::byte *gradient, bool narrow,
+                                    uint64_t begin, uint64_t end) {
+  if (!narrow)
+    return reinterpret_cast<const float *>(gradient) + begin;
+  static thread_local std::vector<float> values;
+  values.resize(kChunk);
+  for (uint64_t i = begin; i < end; ++i)
+    values[i - begin] = widenBF16(load16(gradient, i));
+  return values.data();
+}
+
+bool HostOps::isNarrow(const program::Op &op, uint32_t operand,
+                       const program::Block &block) const {
+  return table.gradient_transfer() == program::ElementType::BF16 &&
+         2 * op.operands()->Get(operand)->bytes() == block.gradient_bytes();
+}
+
 /// Copies what is not read again soon past the caches: the target's lines are
 /// not fetched first, which is a third of the traffic.
 static void copyOnce(float *target, const float *source, uint64_t count) {
@@ -313,23 +341,25 @@ static void copyOnce(float *target, const float *source, uint64_t count) {
 void HostOps::accumulate(const program::Op &op, const TaskCall &call) {
   struct Job {
     float *sum;
-    const float *addend;
+    const std::byte *addend;
     uint64_t elements;
-    bool first;
-  } job{reinterpret_cast<float *>(call.arguments[0]),
-        reinterpret_cast<const float *>(call.arguments[1]),
-        op.operands()->Get(0)->bytes() / 4, op.first()};
+    bool first, narrow;
+  } job{reinterpret_cast<float *>(call.arguments[0]), call.arguments[1],
+        op.operands()->Get(0)->bytes() / 4, op.first(),
+        op.operands()->Get(1)->bytes() != op.operands()->Get(0)->bytes()};
   pool.run((job.elements + kChunk - 1) / kChunk,
            [](void *context, uint64_t chunk) {
              const Job &job = *static_cast<Job *>(context);
              uint64_t begin = chunk * kChunk,
                       end = std::min(job.elements, begin + kChunk);
+             const float *addend =
+                 widenedGradient(job.addend, job.narrow, begin, end);
              if (job.first) {
-               copyOnce(job.sum + begin, job.addend + begin, end - begin);
+               copyOnce(job.sum + begin, addend, end - begin);
                return;
              }
              for (uint64_t i = begin; i < end; ++i)
-               job.sum[i] += job.addend[i];
+               job.sum[i] += addend[i - begin];
            },
            &job);
 }
@@ -390,26 +420,29 @@ void HostOps::norm(const program::Op &op, const TaskCall &call) {
     HostOps *self;
     const Block *block;
     const std::byte *gradient;
+    bool narrow;
   };
   uint32_t last = sizeOf(op.operands()) - 1;
   std::byte *partials = call.arguments[last];
   // Whatever has room beyond one sum an operand is 0, so that Clip may add all.
   std::memset(partials, 0, op.operands()->Get(last)->bytes());
   for (uint32_t operand = 0; operand < last; ++operand) {
-    const Block &block = blocks[normBlocks[call.task->index][operand]];
-    Job job{this, &block, call.arguments[operand]};
+    uint32_t number = normBlocks[call.task->index][operand];
+    const Block &block = blocks[number];
+    Job job{this, &block, call.arguments[operand],
+            isNarrow(op, operand, *table.blocks()->Get(number))};
     pool.run(
         block.chunks,
         [](void *context, uint64_t chunk) {
           const Job &job = *static_cast<Job *>(context);
           const Member &member = job.self->memberOf(*job.block, chunk);
-          uint64_t begin = (chunk - member.firstChunk) * kChunk;
-          const auto *values =
-              reinterpret_cast<const float *>(
-                  job.gradient + member.parameter->gradient_offset()) +
-              begin;
-          job.self->chunkSums[chunk] =
-              sumSquares(values, std::min(kChunk, member.elements - begin));
+          uint64_t begin = (chunk - member.firstChunk) * kChunk,
+                   count = std::min(kChunk, member.elements - begin),
+                   first = (uint64_t)member.parameter->gradient_offset() / 4 +
+                           begin;
+          job.self->chunkSums[chunk] = sumSquares(
+              widenedGradient(job.gradient, job.narrow, first, first + count),
+              count);
         },
         &job);
     double sum = 0;
@@ -419,18 +452,30 @@ void HostOps::norm(const program::Op &op, const TaskCall &call) {
   }
 }
 
+/// A step's loss scale; memory begins as zeros, which stand for the first one.
+float HostOps::usedScale(const std::byte *data) const {
+  float scale = loadF32(data);
+  return scale == 0 ? (float)table.optimizer()->loss_scale() : scale;
+}
+
 void HostOps::clip(const program::Op &op, uint32_t index,
                    const TaskCall &call) {
-  uint32_t last = sizeOf(op.operands()) - 1;
+  const program::Optimizer &optimizer = *table.optimizer();
+  uint32_t last = sizeOf(op.operands()) - 1, sums = last;
+  bool scales = optimizer.loss_scale() > 0;
+  float scale = 1;
+  if (scales)
+    scale = usedScale(call.arguments[--sums]);
   double sum = 0;
-  for (uint32_t operand = 0; operand < last; ++operand)
+  for (uint32_t operand = 0; operand < sums; ++operand)
     for (uint64_t at = 0; at < op.operands()->Get(operand)->bytes(); at += 8) {
       double partial;
       std::memcpy(&partial, call.arguments[operand] + at, 8);
       sum += partial;
     }
-  double norm = std::sqrt(sum);
-  if (!std::isfinite(norm)) {
+  double norm = std::sqrt(sum) / scale;
+  bool overflow = !std::isfinite(norm);
+  if (overflow && !(scales && scale > 1)) {
     failure.report(call.iteration,
                    userError(format("step %u: the norm of the gradient is %g",
                                     call.iteration, norm) +
@@ -438,10 +483,25 @@ void HostOps::clip(const program::Op &op, uint32_t index,
                              advice(call.iteration)));
     return;
   }
-  results[call.iteration % 2]->gradientNorm = norm;
-  storeF32(
-      call.arguments[last],
-      (float)std::min(1.0, table.optimizer()->clip_norm() / (norm + 1e-6)));
+  StepResult &result = *results[call.iteration % 2];
+  result.gradientNorm = norm;
+  double limit = optimizer.clip_norm(),
+         coefficient = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1;
+  if (scales) {
+    result.lossScale = scale;
+    result.skipped = overflow;
+    // A step that used the scale from before the last cut cuts no further.
+    if (overflow) {
+      scaling.next = std::max(1.0, std::min(scaling.next, scale * 0.5));
+      scaling.good = 0;
+    } else if (++scaling.updates, ++scaling.good == optimizer.scale_growth()) {
+      scaling.next = std::min(scaling.next * 2, 0x1p+24);
+      scaling.good = 0;
+    }
+    storeF32(call.arguments[sums], (float)scaling.next);
+  }
+  storeF32(call.arguments[last],
+           overflow ? kSkip : (float)(coefficient / scale));
 }
 
 struct HostOps::Update {
@@ -450,6 +510,7 @@ struct HostOps::Update {
   OptimizerOperands operands;
   std::byte *const *arguments;
   double rate;
+  bool narrow; ///< The gradient is of bf16.
   float constants[8];
 };
 
@@ -457,15 +518,21 @@ void HostOps::update(const program::Op &op, const TaskCall &call) {
   const Block &block = blocks[(size_t)op.block()];
   if (!failure.beginUpdate(call.iteration))
     return;
-  if (call.iteration == captureStep.load(std::memory_order_relaxed))
-    parameters.captureGradient((uint32_t)op.block(), call.arguments[0]);
   const program::Optimizer &optimizer = *table.optimizer();
-  double time = (double)call.iteration + 1;
+  bool scales = optimizer.loss_scale() > 0;
+  bool narrow = isNarrow(op, 0, *table.blocks()->Get((uint32_t)op.block()));
+  if (call.iteration == captureStep.load(std::memory_order_relaxed))
+    parameters.captureGradient(
+        (uint32_t)op.block(), call.arguments[0], narrow,
+        scales ? 1 / results[call.iteration % 2]->lossScale : 1);
+  // Steps that were skipped have not moved the moments.
+  double time = scales ? (double)scaling.updates : (double)call.iteration + 1;
   Update job{this,
              &block,
              optimizerOperands(table, op),
              call.arguments,
              learningRate.at(call.iteration),
+             narrow,
              {}};
   job.constants[1] = (float)optimizer.beta1();
   job.constants[2] = (float)optimizer.beta2();
@@ -475,6 +542,8 @@ void HostOps::update(const program::Op &op, const TaskCall &call) {
   job.constants[7] = job.operands.coefficient < 0
                          ? 1.0f
                          : loadF32(call.arguments[job.operands.coefficient]);
+  if (job.constants[7] == kSkip)
+    return skip(job);
   pool.run(
       block.chunks,
       [](void *context, uint64_t chunk) {
@@ -493,7 +562,12 @@ void HostOps::update(const program::Op &op, const TaskCall &call) {
         auto add = [&](int operand, uint64_t offset) {
           pointers[count++] = job.arguments[operand] + offset;
         };
-        add(job.operands.gradient, (uint64_t)parameter.gradient_offset());
+        uint64_t first = (uint64_t)parameter.gradient_offset() / 4;
+        // The kernel counts from the parameter's first element.
+        pointers[count++] = const_cast<float *>(
+            widenedGradient(job.arguments[job.operands.gradient], job.narrow,
+                            first + begin, first + end) -
+            begin);
         add(job.operands.masterIn, member.masterOffset);
         add(job.operands.masterOut, member.masterOffset);
         for (int i = 0; i < job.operands.momentCount; ++i)
@@ -510,4 +584,31 @@ void HostOps::update(const program::Op &op, const TaskCall &call) {
                       4 * (end - begin));
       },
       &job);
+}
+
+/// The masters stay as they are; what is written in turn with another copy is
+/// brought up to date.
+void HostOps::skip(const Update &update) {
+  pool.run(
+      update.block->chunks,
+      [](void *context, uint64_t chunk) {
+        const Update &job = *static_cast<const Update *>(context);
+        const Member &member = job.self->memberOf(*job.block, chunk);
+        const program::Parameter &parameter = *member.parameter;
+        uint64_t begin = (chunk - member.firstChunk) * kChunk,
+                 end = std::min(member.elements, begin + kChunk);
+        const std::byte *from =
+            job.arguments[job.operands.masterIn] + member.masterOffset;
+        std::byte *to =
+            job.arguments[job.operands.masterOut] + member.masterOffset;
+        if (to != from)
+          std::memcpy(to + 4 * begin, from + 4 * begin, 4 * (end - begin));
+        if (job.operands.upload < 0)
+          return;
+        std::byte *copy =
+            job.arguments[job.operands.upload] + parameter.member_offset();
+        for (uint64_t i = begin; i < end; ++i)
+          storeFloat(copy, parameter.upload_type(), i, loadF32(from + 4 * i));
+      },
+      const_cast<Update *>(&update));
 }

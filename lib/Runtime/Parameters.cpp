@@ -417,8 +417,11 @@ void Parameters::enableGradients() {
       gradients[block].resize(table.blocks()->Get(block)->gradient_bytes() / 4);
 }
 
-void Parameters::captureGradient(uint32_t block, const std::byte *gradient) {
-  std::memcpy(gradients[block].data(), gradient, 4 * gradients[block].size());
+void Parameters::captureGradient(uint32_t block, const std::byte *gradient,
+                                 bool narrow, double factor) {
+  ElementType type = narrow ? ElementType::BF16 : ElementType::F32;
+  for (uint64_t i = 0; i < gradients[block].size(); ++i)
+    gradients[block][i] = (float)(loadFloat(gradient, type, i) * factor);
   captured = true;
 }
 

@@ -71,6 +71,18 @@ private:
   void checkOptimizer(const program::Op &op, const std::string &what);
   void checkOrder();
 
+  bool scalesLoss() const {
+    return table.optimizer() && table.optimizer()->loss_scale() > 0;
+  }
+  bool roundsGradients() const {
+    return table.gradient_transfer() == program::ElementType::BF16;
+  }
+  /// Whether the operand can hold the block's gradient.
+  bool holdsGradient(const program::Op &op, uint32_t operand,
+                     const program::Block &block) const {
+    uint64_t bytes = operandBytes(op, operand), whole = block.gradient_bytes();
+    return bytes >= whole || (roundsGradients() && 2 * bytes == whole);
+  }
   uint32_t operandCount(const program::Op &op) const {
     return sizeOf(op.operands());
   }

@@ -69,6 +69,10 @@ void Session::Impl::buildTasks() {
       task.kind = TaskKind::Zero;
       task.bytes = op.operands()->Get(0)->bytes();
       break;
+    case OpKind::Round:
+      task.kind = TaskKind::Round;
+      task.bytes = op.operands()->Get(0)->bytes();
+      break;
     case OpKind::Launch:
       task.kind = TaskKind::Launch;
       task.entry = (uint32_t)op.entry();

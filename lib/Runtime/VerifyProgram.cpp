@@ -91,6 +91,9 @@ void Verifier::checkShape() {
          (unsigned long long)table.device_bytes(),
          (unsigned long long)table.pinned_bytes(),
          (unsigned long long)table.host_bytes());
+  if (!roundsGradients() &&
+      table.gradient_transfer() != program::ElementType::F32)
+    fail("gradients travel as element type %d", (int)table.gradient_transfer());
   checkBlob(table.kernels(), "the kernels");
   for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
     checkBlob(table.device_code()->Get(i)->ptx(),
@@ -98,11 +101,14 @@ void Verifier::checkShape() {
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());
-    for (double value : {optimizer->learning_rate(), optimizer->beta1(),
-                         optimizer->beta2(), optimizer->epsilon(),
-                         optimizer->weight_decay(), optimizer->clip_norm()})
+    for (double value :
+         {optimizer->learning_rate(), optimizer->beta1(), optimizer->beta2(),
+          optimizer->epsilon(), optimizer->weight_decay(),
+          optimizer->clip_norm(), optimizer->loss_scale()})
       if (!(value >= 0 && std::isfinite((float)value)))
         fail("an optimizer constant is %g", value);
+    if (optimizer->loss_scale() > 0 && optimizer->scale_growth() == 0)
+      fail("the loss scale grows after 0 steps");
   }
 }
 
@@ -198,7 +204,8 @@ void Verifier::checkBlocks() {
     // Sums over rounds and tied uses lie in host memory, what one download
     // brings in the pinned arena.
     checkBufferList(block.gradients(), what + " gradients",
-                    block.gradient_bytes(), Space::Host, true);
+                    block.gradient_bytes() / (roundsGradients() ? 2 : 1),
+                    Space::Host, true);
     checkBufferList(block.master(), what + " master", 0, Space::Host, true);
     checkBufferList(block.moments(), what + " moments", 0, Space::Host, true);
   }

@@ -192,16 +192,16 @@ Expected<Attention> rondo::parseAttention(StringRef text) {
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;
   return {
-      // name, devices, device bytes, host bytes, products, generated code,
-      // device memory, up, down, host memory, launch, copy
-      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 1e10, 8e9, 8e9, 1.5e10, 500,
-       2000},
-      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 1.0e12, 2.5e10,
+      // name, devices, device bytes, host bytes, products, those in f32,
+      // generated code, device memory, up, down, host memory, launch, copy
+      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 6e10, 1e10, 1e10, 8e9, 8e9,
+       1.5e10, 500, 2000},
+      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 8.2e13, 1.0e12,
+       2.5e10, 2.5e10, 2.5e11, 3000, 10000},
+      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 1.9e13, 2.0e12, 2.5e10,
        2.5e10, 2.5e11, 3000, 10000},
-      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 2.0e12, 2.5e10, 2.5e10,
-       2.5e11, 3000, 10000},
-      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.7e13, 4.8e12, 5.5e10, 5.5e10,
-       8.8e10, 3000, 10000},
+      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.2e13, 6.7e13, 4.8e12, 5.5e10,
+       5.5e10, 8.8e10, 3000, 10000},
   };
 }
 
@@ -226,11 +226,13 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
     return fail("target '" + nameOrFile + "': not a JSON object");
   scheduling::Machine machine = knownMachines().front();
   machine.name = "custom";
+  machine.productFlopsF32 = 0; // as the file's others, unless it says
   std::pair<StringRef, uint64_t *> sizes[] = {
       {"device_bytes", &machine.deviceBytes},
       {"host_bytes", &machine.hostBytes}};
   std::pair<StringRef, double *> speeds[] = {
       {"product_flops", &machine.productFlops},
+      {"product_flops_f32", &machine.productFlopsF32},
       {"scalar_flops", &machine.scalarFlops},
       {"device_bandwidth", &machine.deviceBandwidth},
       {"upload_bandwidth", &machine.uploadBandwidth},

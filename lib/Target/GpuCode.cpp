@@ -198,6 +198,15 @@ Value GpuBuilder::ballot(Value condition) {
                                   NVVM::VoteSyncKind::ballot);
 }
 
+Value host::CodeBuilder::approximateExp(Value x) {
+  Value scaled =
+      arith::MulFOp::create(*this, x, number(x.getType(), 1.44269504088896341));
+  auto call = LLVM::CallIntrinsicOp::create(
+      *this, x.getType(), getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+      ValueRange{scaled});
+  return call.getResult(0);
+}
+
 void GpuBuilder::synchronizeBlock() { NVVM::BarrierOp::create(*this); }
 void GpuBuilder::synchronizeWarp() {
   NVVM::SyncWarpOp::create(*this, integer(getI32Type(), -1));

@@ -221,7 +221,12 @@ void FusedEmitter::emitRow(Value thread) {
   int64_t levels = 0;
   for (Value value : yield.getValues())
     levels = std::max(levels, getLevel(value));
-  for (int64_t level = 1; level <= levels; ++level)
+  int64_t level = 1;
+  if (SmallVector<ShiftedSum> shifted = findShiftedSums(); !shifted.empty()) {
+    emitShiftedSums(shifted, thread);
+    level = 3;
+  }
+  for (; level <= levels; ++level)
     emitLevel(level, thread);
   emitRowOutputs(thread);
 }

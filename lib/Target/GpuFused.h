@@ -64,6 +64,15 @@ private:
                                                               mlir::ValueRange)>
                 body);
   void emitLevel(int64_t level, mlir::Value thread);
+  /// The sum over a row of exp(x - m), m the maximum of x.
+  struct ShiftedSum {
+    kern::ReduceOp maximum, sum;
+    mlir::Operation *exponential;
+    mlir::Value x;
+  };
+  llvm::SmallVector<ShiftedSum> findShiftedSums();
+  void emitShiftedSums(llvm::MutableArrayRef<ShiftedSum> shifted,
+                       mlir::Value thread);
   void emitRowOutputs(mlir::Value thread);
   llvm::SmallVector<mlir::Value>
   joinThreads(llvm::MutableArrayRef<kern::ReduceOp> reduces,

@@ -71,6 +71,9 @@ public:
   mlir::Value erf(mlir::Value x);
   mlir::Value sin(mlir::Value x) { return sinCos(x, 0); }
   mlir::Value cos(mlir::Value x) { return sinCos(x, 1); }
+  /// On devices alone: e^x by way of the device's own 2^x. A relative error of
+  /// about 2^-22 + |x| 2^-24; subnormal results are 0.
+  mlir::Value approximateExp(mlir::Value x);
   /// f64, scalars: at most 4 ulp (Math64.cpp).
   mlir::Value exp64(mlir::Value x);
   mlir::Value log64(mlir::Value x);

@@ -167,6 +167,8 @@ private:
     program.micro_batches = config.microBatches;
     program.staleness = config.staleness;
     program.weigh_by_labels = info.model.countLabels;
+    if (info.model.roundGradients)
+      program.gradient_transfer = program::ElementType::BF16;
     program.device_bytes = schedule.arenaBytes[0];
     program.pinned_bytes = schedule.arenaBytes[1];
     program.host_bytes = schedule.arenaBytes[2];
@@ -243,7 +245,7 @@ private:
     }
   }
 
-  static std::unique_ptr<program::CallT> convert(const Call &call) {
+  std::unique_ptr<program::CallT> convert(const Call &call) const {
     auto table = std::make_unique<program::CallT>();
     table->kind = (program::CallKind)call.kind;
     for (const Call::Address &address : call.addresses)
@@ -281,6 +283,7 @@ private:
     gemm.type_a = getElementType(call.typeA),
     gemm.type_b = getElementType(call.typeB),
     gemm.type_c = getElementType(call.typeC);
+    gemm.tf32 = config.allowTf32 && (call.typeA.isF32() || call.typeB.isF32());
     return table;
   }
 
@@ -301,6 +304,7 @@ private:
     table->block_batch = call.attentionBlock.batch;
     table->block_heads = call.attentionBlock.heads;
     table->block_rows = call.attentionBlock.rows;
+    table->block_keys = call.attentionBlock.keys;
     return table;
   }
 

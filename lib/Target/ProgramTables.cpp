@@ -226,6 +226,7 @@ void target::fillTables(const planning::ModelInfo &info,
   program.optimizer->epsilon = config.optimizer.epsilon;
   program.optimizer->weight_decay = config.optimizer.weightDecay;
   program.optimizer->clip_norm = config.clipGradNorm;
+  program.optimizer->loss_scale = info.model.scaleLoss ? config.lossScale : 0;
   program.optimizer->symbol = object.optimizer;
   program.optimizer->symbol_with_copy = object.optimizerWithCopy;
   TableWriter(info, schedule, config, modelPath, outputPath, blobs, program)

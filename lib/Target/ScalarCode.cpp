@@ -73,6 +73,10 @@ static Value evaluateMath(CodeBuilder &b, Operation &inner,
   auto choose = [&](Value (CodeBuilder::*function)(Value), StringRef name) {
     return isF32 ? (b.*function)(x) : b.callLibm(name, operands);
   };
+  if (auto exp = dyn_cast<math::ExpOp>(inner);
+      exp && isF32 && b.isDevice() &&
+      bitEnumContainsAny(exp.getFastmath(), arith::FastMathFlags::afn))
+    return b.approximateExp(x);
   if (b.isDevice() && !isF32) {
     if (isa<math::ExpOp>(inner))
       return b.exp64(x);

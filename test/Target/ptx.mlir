@@ -188,6 +188,57 @@ kern.func @functions(%x: memref<64xf32>, %y: memref<64xf32>) attributes {inputs 
 
 // -----
 
+// A row that registers do not hold is read twice, not three times: its maximum
+// and the sum of exponentials are found together. `afn` allows the GPU's own
+// function.
+// CHECK-LABEL: // @long_softmax kernel_{{[0-9a-f]+}}_ww grid 4x1x1 block 512x1x1
+// CHECK: .entry
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK: max.NaN.f32
+// CHECK: ex2.approx.ftz.f32
+// CHECK: shfl.sync.bfly
+// CHECK-COUNT-2: ld.global.v4.b32
+// CHECK: ex2.approx.ftz.f32
+// CHECK: st.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK: ret;
+kern.func @long_softmax(%x: memref<4x65536xf32>, %y: memref<4x65536xf32>) attributes {inputs = 1 : i64} {
+  kern.fused row [4, 65536] calls [0, 4] ins(%x : memref<4x65536xf32>) at [#kern.access<0, [65536, 1]>]
+      outs(%y : memref<4x65536xf32>) at [#kern.access<0, [65536, 1]>] accumulate [false] {
+  ^bb0(%e: f32):
+    %m = kern.reduce max %e : f32
+    %d = arith.subf %e, %m : f32
+    %p = math.exp %d fastmath<afn> : f32
+    %s = kern.reduce sum %p : f32
+    %q = arith.divf %p, %s : f32
+    kern.yield %q : f32
+  }
+  kern.return
+}
+
+// -----
+
+// What a row holds besides keeps its passes: the sum is of other values.
+// CHECK-LABEL: // @long_variance
+// CHECK: .entry
+// CHECK-COUNT-6: ld.global.v4.b32
+// CHECK: ret;
+kern.func @long_variance(%x: memref<4x65536xf32>, %y: memref<4x65536xf32>) attributes {inputs = 1 : i64} {
+  kern.fused row [4, 65536] calls [0, 4] ins(%x : memref<4x65536xf32>) at [#kern.access<0, [65536, 1]>]
+      outs(%y : memref<4x65536xf32>) at [#kern.access<0, [65536, 1]>] accumulate [false] {
+  ^bb0(%e: f32):
+    %m = kern.reduce max %e : f32
+    %d = arith.subf %e, %m : f32
+    %p = arith.mulf %d, %d : f32
+    %s = kern.reduce sum %p : f32
+    %q = arith.divf %p, %s : f32
+    kern.yield %q : f32
+  }
+  kern.return
+}
+
+// -----
+
 // An index out of range sets the last parameter.
 // CHECK-LABEL: // @rows kernel_{{[0-9a-f]+}} grid 1x1x1 block 256x1x1
 // CHECK: // @rows kernel_{{[0-9a-f]+}} grid 6x1x1 block 256x1x1

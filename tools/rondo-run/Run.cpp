@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -202,10 +203,13 @@ void Runner::log(const rondo_step_info &step, double seconds) {
     std::fprintf(logFile.get(),
                  "{\"step\":%" PRIu64 ",\"loss\":%.17g,\"gradient_norm\":",
                  step.step, step.loss);
-    if (step.gradient_norm >= 0)
+    if (step.gradient_norm >= 0 && std::isfinite(step.gradient_norm))
       std::fprintf(logFile.get(), "%.17g", step.gradient_norm);
     else
       std::fputs("null", logFile.get());
+    if (step.loss_scale > 0)
+      std::fprintf(logFile.get(), ",\"loss_scale\":%.17g,\"skipped\":%s",
+                   step.loss_scale, step.skipped ? "true" : "false");
     bool tokens = shape.tokens_per_step != 0;
     std::fprintf(
         logFile.get(),
@@ -230,8 +234,13 @@ void Runner::record(const rondo_step_info &step) {
   // Signals are heeded between steps: as many are started ahead as last a
   // fifth of a second.
   ahead = seconds > 0 ? (uint64_t)std::clamp(0.2 / seconds, 1.0, 4096.0) : 4096;
+  std::string note;
+  if (step.skipped)
+    note = "  skipped: gradients overflow with a loss scale of " +
+           std::to_string((long long)step.loss_scale);
   if (options.report == Options::Report::None)
-    std::printf("step %" PRIu64 "  loss %.9g\n", step.step, step.loss);
+    std::printf("step %" PRIu64 "  loss %.9g%s\n", step.step, step.loss,
+                note.c_str());
   else if (terminal)
     std::fprintf(stderr, "\rstep %" PRIu64 " of %" PRIu64 "  loss %.6g\033[K",
                  step.step + 1, steps, step.loss);

@@ -56,6 +56,41 @@ TEST(Session, DevicesAndThreadsChangeNoBit) {
   }
 }
 
+// Growth after every second step; with staleness 1 a verdict comes one step
+// later. A power of two changes nothing but exponents.
+TEST(Session, LossScalesGrow) {
+  constexpr uint64_t steps = 6;
+  for (uint32_t staleness : {0u, 1u}) {
+    ToyOptions options = toy(2, 1, 2, staleness);
+    Outcome plain = train(options, steps);
+    options.lossScale = 8;
+    options.scaleGrowth = 2;
+    ToyReference reference =
+        trainReference(options, toyData(options, steps), steps);
+    Running running(options, steps);
+    EXPECT_OK(running.session->start(steps, /*captureGradients=*/true));
+    std::vector<double> scales;
+    for (uint64_t step = 0; step < steps; ++step) {
+      StepResult result;
+      EXPECT_OK(running.session->waitStep(step, result));
+      EXPECT_FALSE(result.skipped);
+      EXPECT_NEAR(result.gradientNorm, reference.norms[step],
+                  1e-4 * reference.norms[step]);
+      scales.push_back(result.lossScale);
+    }
+    EXPECT_EQ(scales, staleness ? (std::vector<double>{8, 8, 8, 16, 16, 32})
+                                : (std::vector<double>{8, 8, 16, 16, 32, 32}));
+    Outcome outcome = outcomeOf(*running.session, steps);
+    EXPECT_EQ(outcome.losses, plain.losses);
+    EXPECT_EQ(outcome.w0, plain.w0);
+    EXPECT_EQ(read(*running.session, "val_1", 1, kToyWeight), plain.g0);
+    SessionReport report;
+    EXPECT_OK(running.session->report(report));
+    EXPECT_EQ(report.lossScale, 32);
+    EXPECT_EQ(report.skippedSteps, 0u);
+  }
+}
+
 TEST(Session, DelaysChangeNoBit) {
   ToyOptions options = toy(3, 2, 1, 1, false, true, 0.5);
   Outcome first = train(options, 4);

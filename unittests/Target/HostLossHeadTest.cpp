@@ -102,6 +102,13 @@ TEST(HostLossHead, EqualsTheReference) {
     c.ignored.clear();
   });
   add("long_rows", [](HeadCase &c) { c.classes = 2500; });
+  // More than a GPU's block keeps in registers.
+  add("vocabulary", [](HeadCase &c) {
+    c.rows = 3;
+    c.extent = 4;
+    c.classes = 60000;
+    c.chunk = 2;
+  });
   add("bf16", [](HeadCase &c) {
     c.element = c.logits = "bf16";
     c.label = "i32";

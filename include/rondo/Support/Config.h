@@ -63,11 +63,16 @@ struct Config {
   int64_t staleness = 0; ///< 0 or 1.
   bool rotate =
       true; ///< Carry the round robin over from one iteration to the next.
-  double clipGradNorm = 0;    ///< 0: no clipping.
-  bool weighByLabels = false; ///< --loss-reduction=step.
+  double clipGradNorm = 0;     ///< 0: no clipping.
+  bool weighByLabels = false;  ///< --loss-reduction=step.
+  bool allowTf32 = false;      ///< Products of f32 with TF32's 10 bits.
+  bool roundGradients = false; ///< --grad-transfer=bf16.
+  double lossScale = 65536;    ///< The first one, where anything is f16.
   Recompute recompute = Recompute::Auto;
-  int64_t headChunk = 1024; ///< Rows of the loss head's logits at once.
+  int64_t headChunk = 2048; ///< Rows of the loss head's logits at once.
   Attention attention = Attention::Auto;
+  /// What a library's gradient of attention may use at once, in bytes, about.
+  int64_t attentionMemory = int64_t(1) << 30;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;

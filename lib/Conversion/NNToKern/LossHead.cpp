@@ -279,7 +279,9 @@ void LossHeadEmitter::emitRows(int64_t first, int64_t count, Value logits,
         Value logit = widen(arguments[0]), own = arguments[1];
         Value most = reduce(kern::Combiner::Max, logit);
         Value shifted = arith::SubFOp::create(b, loc, logit, most);
-        Value power = math::ExpOp::create(b, loc, shifted);
+        // GPUs may take their own exponential: there are two of each logit.
+        Value power =
+            math::ExpOp::create(b, loc, shifted, arith::FastMathFlags::afn);
         Value sum = reduce(kern::Combiner::Sum, power);
         Value valid = isValid(own);
         if (labelled) {

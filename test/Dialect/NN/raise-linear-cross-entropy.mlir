@@ -8,7 +8,7 @@
 // CHECK-LABEL: func.func @raises_head
 // CHECK-SAME: (%[[X:.*]]: tensor<2x4x8xf32>, %[[W:.*]]: tensor<16x8xf32>, %[[L:.*]]: tensor<8xi64>)
 // CHECK-NEXT: %[[H:.*]] = nn.reshape %[[X]] : tensor<2x4x8xf32> -> tensor<8x8xf32>
-// CHECK-NEXT: %[[R:.*]] = nn.linear_cross_entropy %[[H]], %[[W]], %[[L]] transpose_weight ignore -100 chunk 1024 logits f32
+// CHECK-NEXT: %[[R:.*]] = nn.linear_cross_entropy %[[H]], %[[W]], %[[L]] transpose_weight ignore -100 chunk 2048 logits f32
 // CHECK-NEXT: return %[[R]]
 func.func @raises_head(%x: tensor<2x4x8xf32>, %w: tensor<16x8xf32>, %l: tensor<8xi64>) -> tensor<f32> {
   %z = nn.matmul %x, %w transpose_rhs : tensor<2x4x8xf32>, tensor<16x8xf32> -> tensor<2x4x16xf32>
@@ -26,7 +26,7 @@ func.func @raises_head(%x: tensor<2x4x8xf32>, %w: tensor<16x8xf32>, %l: tensor<8
 // CHECK-NEXT: %[[PADDED:.*]] = nn.pad %[[SHAPED]] [0, 0] [0, 1] -1 : i32 : tensor<2x3xi32> -> tensor<2x4xi32>
 // CHECK-NEXT: %[[FLAT:.*]] = nn.reshape %[[PADDED]] : tensor<2x4xi32> -> tensor<8xi32>
 // CHECK-NEXT: %[[H:.*]] = nn.reshape %[[X]] : tensor<2x4x8xbf16> -> tensor<8x8xbf16>
-// CHECK-NEXT: nn.linear_cross_entropy %[[H]], %[[W]], %[[FLAT]] ignore -1 chunk 1024 logits bf16
+// CHECK-NEXT: nn.linear_cross_entropy %[[H]], %[[W]], %[[FLAT]] ignore -1 chunk 2048 logits bf16
 func.func @moves_labels(%x: tensor<2x4x8xbf16>, %w: tensor<8x16xbf16>, %l: tensor<6xi32>) -> tensor<f32> {
   %z = nn.matmul %x, %w : tensor<2x4x8xbf16>, tensor<8x16xbf16> -> tensor<2x4x16xbf16>
   %f = nn.cast %z : tensor<2x4x16xbf16> to tensor<2x4x16xf32>
@@ -43,7 +43,7 @@ func.func @moves_labels(%x: tensor<2x4x8xbf16>, %w: tensor<8x16xbf16>, %l: tenso
 // CHECK-SAME: (%[[X:.*]]: tensor<2x4x8xf32>, %[[W:.*]]: tensor<8x16xf32>, %[[L:.*]]: tensor<6xi64>)
 // CHECK-NEXT: %[[S:.*]] = nn.slice %[[X]] [0, 1, 0] [1, 1, 1] : tensor<2x4x8xf32> -> tensor<2x3x8xf32>
 // CHECK-NEXT: %[[H:.*]] = nn.reshape %[[S]] : tensor<2x3x8xf32> -> tensor<6x8xf32>
-// CHECK-NEXT: nn.linear_cross_entropy %[[H]], %[[W]], %[[L]] chunk 1024 logits f32
+// CHECK-NEXT: nn.linear_cross_entropy %[[H]], %[[W]], %[[L]] chunk 2048 logits f32
 func.func @picks_rows(%x: tensor<2x4x8xf32>, %w: tensor<8x16xf32>, %l: tensor<6xi64>) -> tensor<f32> {
   %z = nn.matmul %x, %w : tensor<2x4x8xf32>, tensor<8x16xf32> -> tensor<2x4x16xf32>
   %s = nn.slice %z [0, 1, 0] [1, 1, 1] : tensor<2x4x16xf32> -> tensor<2x3x16xf32>
@@ -71,7 +71,7 @@ func.func @picks_last_rows(%x: tensor<2x4x8xf32>, %w: tensor<8x16xf32>, %l: tens
 // CHECK-LABEL: func.func @raises_bias
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf16>, %[[W:.*]]: tensor<16x8xf16>, %[[B:.*]]: tensor<1x16xf16>, %[[L:.*]]: tensor<4xi64>)
 // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[B]] : tensor<1x16xf16> -> tensor<16xf16>
-// CHECK-NEXT: nn.linear_cross_entropy %[[X]], %[[W]], %[[L]] bias %[[V]] transpose_weight chunk 1024 logits f16
+// CHECK-NEXT: nn.linear_cross_entropy %[[X]], %[[W]], %[[L]] bias %[[V]] transpose_weight chunk 2048 logits f16
 func.func @raises_bias(%x: tensor<4x8xf16>, %w: tensor<16x8xf16>, %b: tensor<1x16xf16>, %l: tensor<4xi64>) -> tensor<f32> {
   %t = nn.transpose %w [1, 0] : tensor<16x8xf16> -> tensor<8x16xf16>
   %z = nn.matmul %x, %t : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf16>

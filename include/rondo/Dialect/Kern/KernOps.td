@@ -159,14 +159,14 @@ def Kern_AttentionGradOp : Kern_AttentionLikeOp<"attention_grad"> {
   let summary = "Cotangents of query, key and value, in a library";
   let description = [{
     Of `kern.attention`, from its operands, result and statistics and the result's cotangent; `access` is of query, key, value, result, cotangent, d_query, d_key,
-    d_value. It is done for `block_batch` x `block_heads` x `block_rows` rows at a time, which bounds the workspace: batches and heads outside, rows in increasing order
-    inside. Where a head has several blocks of rows, their parts of d_key and d_value are added in that order in f32, and the sum is rounded; the library may
-    round each part. `library_bytes`: what the library gets of the workspace; parts and sums follow (rondo/Runtime/AttentionFormat.h).
+    d_value. It is done for `block_batch` x `block_heads` x `block_rows` rows x `block_keys` keys at a time, which bounds the workspace: batches and heads outside, then rows,
+    then keys, in increasing order. Parts that several blocks give of one d_query, d_key or d_value are added in that order in f32, and the sum is rounded; the library may
+    round each part. Keys are not cut with a window; those of a causal gradient not into less than `block_rows`. `library_bytes`: what the library gets of the workspace; parts and sums follow (rondo/Runtime/AttentionFormat.h).
   }];
   let arguments = !con((ins Kern_AttentionElement:$query, Kern_AttentionElement:$key, Kern_AttentionElement:$value, Kern_AttentionElement:$result,
                             Kern_FloatMemRef:$statistics, Kern_AttentionElement:$cotangent, Kern_AttentionElement:$d_query, Kern_AttentionElement:$d_key,
                             Kern_AttentionElement:$d_value, Kern_FloatMemRef:$workspace), sizes,
-                       (ins I64Attr:$block_batch, I64Attr:$block_heads, I64Attr:$block_rows, I64Attr:$library_bytes));
+                       (ins I64Attr:$block_batch, I64Attr:$block_heads, I64Attr:$block_rows, I64Attr:$block_keys, I64Attr:$library_bytes));
   let assemblyFormat = [{ $query `,` $key `,` $value `,` $result `,` $statistics `,` $cotangent `,` $d_query `,` $d_key `,` $d_value `,` $workspace attr-dict
                           `:` type($query) `,` type($key) `,` type($value) `,` type($result) `,` type($statistics) `,` type($cotangent)
                           `,` type($d_query) `,` type($d_key) `,` type($d_value) `,` type($workspace) }];

@@ -26,7 +26,7 @@ namespace rondo::nn {
 /// rows of logits that exist at once.
 void buildRaisePipeline(mlir::OpPassManager &manager,
                         llvm::StringRef precision = "",
-                        int64_t headChunk = 1024);
+                        int64_t headChunk = 2048);
 
 /// Registers the phase as `rondo-nn-raise`.
 void registerRaisePipeline();

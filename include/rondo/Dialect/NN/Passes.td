@@ -152,6 +152,23 @@ def NNRaiseGroupedHeads : Pass<"rondo-nn-raise-grouped-heads", "::mlir::func::Fu
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 
+def NNFoldAttentionRows : Pass<"rondo-nn-fold-attention-rows", "::mlir::func::FuncOp"> {
+  let summary = "Has attention write its result as the product behind it reads it";
+  let description = [{
+    Models put the heads of a row side by side before they project it. What is kept of the forward is then what the projection and its
+    derivative read, and nobody copies it.
+
+    ```mlir
+    %y, %statistics = nn.attention %q, %k, %v causal scale 1.0 : ... -> tensor<1x4x6x8xf32>, tensor<1x4x6xf32>
+    %0 = nn.transpose %y [0, 2, 1, 3] : tensor<1x4x6x8xf32> -> tensor<1x6x4x8xf32>
+    // becomes
+    %0, %statistics = nn.attention %q, %k, %v causal rows_first scale 1.0 : ... -> tensor<1x6x4x8xf32>, tensor<1x4x6xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numFolded", "folded", "Number of transposes that became attention's">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
 def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
   let summary = "Recognises causal, sliding-window and empty attention masks";
   let description = [{
@@ -195,10 +212,10 @@ def NNRaiseLinearCrossEntropy : Pass<"rondo-nn-raise-linear-cross-entropy", "::m
     %0 = nn.reshape %labels : tensor<6xi64> -> tensor<2x3xi64>
     %1 = nn.pad %0 [0, 0] [0, 1] -100 : i64 : tensor<2x3xi64> -> tensor<2x4xi64>
     %l = nn.reshape %1 : tensor<2x4xi64> -> tensor<8xi64>
-    %loss = nn.linear_cross_entropy %h, %w, %l transpose_weight ignore -100 chunk 1024 logits f32 : ...
+    %loss = nn.linear_cross_entropy %h, %w, %l transpose_weight ignore -100 chunk 2048 logits f32 : ...
     ```
   }];
-  let options = [Option<"chunk", "chunk", "int64_t", "1024", "Rows whose logits exist at once">];
+  let options = [Option<"chunk", "chunk", "int64_t", "2048", "Rows whose logits exist at once">];
   let statistics = [Statistic<"numRaised", "raised", "Number of loss heads">];
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }

@@ -109,6 +109,20 @@ def Sched_ZeroOp : Sched_LaneOp<"zero"> {
   let assemblyFormat = "$label $buffer `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffer)";
 }
 
+def Sched_RoundOp : Sched_LaneOp<"round"> {
+  let summary = "Rounds a gradient in a device buffer from f32 to bf16, on the compute lane";
+  let description = [{
+    Element i, at byte 4 i, is then at byte 2 i: a download takes the first half of the buffer.
+
+    ```mlir
+    %2 = sched.round "round gradient" %g on 0 after (%1) duration 1.0 <slot = 3> : !sched.buffer<512, device>
+    ```
+  }];
+  let arguments = (ins Sched_BufferType:$buffer, I32Attr:$on, Variadic<Sched_EventType>:$waits, StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = "$label $buffer `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffer)";
+}
+
 def Sched_HostLaunchOp : Sched_LaneOp<"host_launch", [AttrSizedOperandSegments]> {
   let summary = "A step on a host lane";
   let description = [{
