@@ -169,7 +169,7 @@ Status Session::Impl::open() {
     return flagsError(program.path() + ": was compiled for '" +
                       std::string(target) +
                       "' and holds no code for GPUs; compile it again with "
-                      "--target=sm_90 or what your GPU is, or run it with " +
+                      "--target=h200 or what your GPU is, or run it with " +
                       format("--device=host:%u", table.devices()));
   if (Status status = Executable::create(program, executable); !status.ok())
     return status;

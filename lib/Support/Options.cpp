@@ -156,8 +156,7 @@ Expected<int64_t> rondo::parseBytes(StringRef text) {
                 "' is not a size; write 24GiB, 800MB or a number of bytes");
   if (number * factor < 1)
     return fail("'" + text +
-                "' is less than a byte; without the flag it is "
-                "what the target has");
+                "' is less than a byte; leave the flag out for the default");
   return (int64_t)(number * factor);
 }
 
