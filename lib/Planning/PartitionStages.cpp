@@ -54,7 +54,9 @@ static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   case Recompute::Auto:
     break;
   }
-  return {full, least, elementwise, none};
+  // Of equals the first wins: all in one fused stage, nothing is kept nor
+  // rebuilt, and the last is the second.
+  return {full, elementwise, none, least};
 }
 
 /// Plans one choice under `limit` bytes a device, all the way to its memory
