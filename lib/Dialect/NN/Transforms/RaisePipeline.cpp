@@ -36,6 +36,7 @@ void buildRaisePipeline(OpPassManager &manager, StringRef precision,
   OpPassManager &rest = manager.nest<func::FuncOp>();
   rest.addPass(createNNDecomposeMaskedAttention());
   rest.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
+  rest.addPass(createNNRaiseBias());
   rest.addPass(createNNFoldConstants());
   rest.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());
