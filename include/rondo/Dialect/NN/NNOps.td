@@ -433,16 +433,21 @@ def NN_MatmulOp : NN_Op<"matmul", [DeclareOpInterfaceMethods<NN_DifferentiableOp
   let description = [{
     lhs [B..., m, k] (`transpose_lhs`: [B..., k, m]) times rhs [B..., k, n] (`transpose_rhs`: [B..., n, k]) gives [B..., m, n].
     Batch axes B are equal on both sides, or `rhs` has rank 2 and serves every batch (then lhs is not transposed and its batch
-    axes and m are one long m). Both operands have one element type; the result's may be wider (f32 of bf16 operands). Accumulates in f32.
+    axes and m are one long m). Both operands have one element type; the result's may be wider (f32 of bf16 operands). Accumulates in f32. With an `rhs` of
+    rank 2, `bias` [n] of the operands' element type is added to every row before the one rounding (`raise` puts it there).
 
     ```mlir
     %y = nn.matmul %x, %w transpose_rhs : tensor<2x16x32xf32>, tensor<64x32xf32> -> tensor<2x16x64xf32>
+    %z = nn.matmul %x, %w bias %b transpose_rhs : tensor<2x16x32xf32>, tensor<64x32xf32>, tensor<64xf32> -> tensor<2x16x64xf32>
     ```
   }];
-  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, Optional<NN_FloatTensor>:$bias, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = [{ $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? attr-dict
-                          `:` type($lhs) `,` type($rhs) `->` type($result) }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$transposeLhs, "bool":$transposeRhs), [{
+    build($_builder, $_state, result, lhs, rhs, ::mlir::Value(), transposeLhs, transposeRhs);
+  }]>];
+  let assemblyFormat = [{ $lhs `,` $rhs (`bias` $bias^)? (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? attr-dict
+                          `:` type($lhs) `,` type($rhs) (`,` type($bias)^)? `->` type($result) }];
   let hasVerifier = 1;
 }
 
