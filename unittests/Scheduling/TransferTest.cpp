@@ -211,6 +211,46 @@ TEST(Transfers, BuffersForOneSlotAreMirrored) {
             at("upload parameters of block0 for slot 2"));
 }
 
+TEST(Transfers, BuffersForOneSlotTurnAroundBehindTheFusedOne) {
+  // The fused slot's last layer is the first to free its place.
+  std::vector<Stage> stages = {stage(StageKind::Forward, 0, 3),
+                               stage(StageKind::Fused, 3, 6),
+                               stage(StageKind::Backward, 0, 3)};
+  for (uint32_t staleness : {0u, 1u}) {
+    Case c(chainModel(6, 1, 1, staleness), stages, 1, SaveSet::Products,
+           SaveSet::Products, {1, 1});
+    auto place = [&](const std::string &what) {
+      std::string text = c.operands(c.find("upload parameters of " + what));
+      return text.substr(text.find("w:"));
+    };
+    std::string a = "parameters of 1024 bytes #0",
+                b = "parameters of 1024 bytes #2";
+    bool late = staleness == 1;
+    EXPECT_EQ(place("block0 for slot 0"),
+              "w:" + (late ? a + "," + b : a) + "; ");
+    EXPECT_EQ(place("block3 for slot 1"),
+              "w:" + (late ? a + "," + b : a) + "; ");
+    EXPECT_EQ(place("block5 for slot 1"),
+              "w:" + (late ? b + "," + a : b) + "; ");
+    EXPECT_EQ(place("block2 for slot 2"),
+              "w:" + (late ? b + "," + a : b) + "; ");
+  }
+}
+
+TEST(Transfers, SmallSharedParametersHaveBuffersForTwoSlots) {
+  for (uint64_t bytes : {256u, 4096u}) {
+    Model model = chainModel(5, 1, 1, 1);
+    shareTable(model, bytes);
+    Case c(model, {stage(StageKind::Fused, 0, 5)}, 1, SaveSet::Products,
+           SaveSet::Products, {1, 1});
+    EXPECT_EQ(c.operands(c.find("upload parameters of table for slot 0")),
+              bytes == 256 ? "parameters of 'table'; w:shared parameters of "
+                             "256 bytes #0,shared parameters of 256 bytes #1; "
+                           : "parameters of 'table'; w:parameters of 4096 "
+                             "bytes #0; ");
+  }
+}
+
 TEST(Transfers, KeptSetsTravelAndAreNotRebuilt) {
   for (SaveSet keep : {SaveSet::Products, SaveSet::All}) {
     Case c(chainModel(3, 1), threeStages(), 1, keep, keep);
@@ -233,7 +273,10 @@ TEST(Transfers, CopiesAlternateWithStaleness) {
   // Iteration t reads copy t + 1; its update writes the same one again.
   EXPECT_EQ(late.operands(late.find("upload parameters of block0 for slot 0")),
             "parameters of 'block0' even,parameters of 'block0' odd+1; "
-            "w:parameters of 1024 bytes #0; ");
+            "w:parameters of 1024 bytes #0,parameters of 1024 bytes #2; ");
+  EXPECT_EQ(late.operands(late.find("zero gradient of 'block0' by layer "
+                                    "'layer0'")),
+            "w:gradients of 2048 bytes #1,gradients of 2048 bytes #3; ");
   EXPECT_EQ(late.operands(late.find("update block0")),
             "gradient of 'block0' by layer 'layer0'; master of 'block0'; "
             "w:master of 'block0'; rw:moment 0 of 'block0'; "
