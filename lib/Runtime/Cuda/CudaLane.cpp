@@ -97,6 +97,13 @@ void CudaLane::fail(const TaskCall &call, const Status &status) {
 //===----------------------------------------------------------------------===//
 
 void CudaLane::submit(const TaskCall &call) {
+  if (device.issuing())
+    device.issuing()->push(this, call);
+  else
+    issueNow(call);
+}
+
+void CudaLane::issueNow(const TaskCall &call) {
   uint32_t number = tail.load(std::memory_order_relaxed);
   for (uint32_t first;
        number - (first = head.load(std::memory_order_acquire)) >=
@@ -121,7 +128,11 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
     if (wait.event->reached(value))
       continue;
     Result result = Success;
-    if (void *native = wait.event->native(value))
+    // Of another device's task this thread does not know whether it was issued.
+    void *native = !device.issuing() || wait.sameDevice
+                       ? wait.event->native(value)
+                       : nullptr;
+    if (native)
       result =
           driver.streamWaitEvent(stream, static_cast<EventHandle>(native), 0);
     else
