@@ -27,6 +27,9 @@ static uint64_t mix(uint64_t value) {
 
 Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
   const Driver &driver = device.driver();
+  // What pins memory for all devices leaves another one's context current.
+  if (Status status = device.makeCurrent(); !status.ok())
+    return status;
   random = seed;
   // One place stays empty: the event of the task before the head is still read.
   ring.resize(std::bit_ceil(std::max(capacity + 1, 16u)));

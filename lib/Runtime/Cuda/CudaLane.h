@@ -28,7 +28,7 @@ class CudaLane final : public Lane {
 public:
   explicit CudaLane(CudaDevice &device) : device(device) {}
   ~CudaLane() override;
-  /// With the device's context current. `priority`: smaller is more urgent.
+  /// Makes the device's context current. `priority`: smaller is more urgent.
   /// `seed`: of delays.
   Status open(uint32_t capacity, int priority, uint64_t seed);
   void submit(const TaskCall &call) override;
