@@ -199,9 +199,11 @@ Status Session::Impl::open() {
     for (std::unique_ptr<Device> &device : devices)
       device = options.decorate(std::move(device), deviceOptions);
   std::vector<Processor> processors = usableProcessors();
+  // Several GPUs have two threads each.
+  uint32_t issuing = kind == "host" ? count : 2 * count - 1;
   uint32_t threads = options.hostThreads
                          ? options.hostThreads
-                         : defaultHostThreads(processors.size(), count);
+                         : defaultHostThreads(processors.size(), issuing);
   workers.emplace(std::min(threads, 1024u), processors);
   touchHostMemory();
   if (Status status = allocateEvents(); !status.ok())
