@@ -269,8 +269,11 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   std::string name = describeValue(model, info.key) + suffix(slot);
   Op &op = emit(OpKind::Download, LaneKind::GradientDown, "download " + name);
   op.device = (int32_t)where.device;
+  // Sums over rounds begin with what arrives, unless that is rounded.
+  bool begins = model.rounds > 1 && where.round == 0 && !model.roundGradients;
   op.operands = {withAccess(held[slot][value], Access::Read),
-                 host.landing(block, layer, Access::Write)};
+                 begins ? host.sum(block, layer, Access::Write)
+                        : host.landing(block, layer, Access::Write)};
   op.operands[0].bytes = op.operands[1].bytes;
   op.slot = (int32_t)slot;
   op.round = (int32_t)where.round;
@@ -278,7 +281,7 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   op.block = (int32_t)block;
   op.priority = kGradients;
   op.duration = predictCopy(machine, false, op.operands[1].bytes);
-  if (model.rounds == 1)
+  if (model.rounds == 1 || begins)
     return;
   Op &add = emit(OpKind::Accumulate, LaneKind::Update, "add " + name);
   add.first = where.round == 0;

@@ -159,6 +159,8 @@ static std::vector<const char *> specs() {
   std::vector<const char *> specs = {"host:2"};
   if (testGpus() != 0)
     specs.push_back("cuda:1");
+  if (testGpus() > 1)
+    specs.push_back("cuda:2");
   return specs;
 }
 

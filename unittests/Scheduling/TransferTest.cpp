@@ -303,13 +303,24 @@ TEST(Transfers, AddsRoundsThenUsesInOrder) {
   for (const Op &op : c.schedule.ops)
     if (op.kind == OpKind::Accumulate && op.block == 0)
       adds.push_back(op.name + (op.first ? " first" : ""));
-  EXPECT_EQ(adds,
-            (std::vector<std::string>{
-                "add gradient of 'block0' by layer 'layer2' round 0 first",
-                "add gradient of 'block0' by layer 'layer0' round 0 first",
-                "add gradient of 'block0' by layer 'layer2' round 1",
-                "add gradient of 'block0' by layer 'layer0' round 1",
-                "add use of block0 by layer2"}));
+  EXPECT_EQ(adds, (std::vector<std::string>{
+                      "add gradient of 'block0' by layer 'layer2' round 1",
+                      "add gradient of 'block0' by layer 'layer0' round 1",
+                      "add use of block0 by layer2"}));
+  // The first round's gradients land where the others are added.
+  const Op &first =
+      c.find("download gradient of 'block0' by layer 'layer2' round 0");
+  const Op &add = c.find("add gradient of 'block0' by layer 'layer2' round 1");
+  EXPECT_EQ(first.operands[1].buffers, add.operands[0].buffers);
+  EXPECT_EQ(c.schedule.buffers[add.operands[0].buffers[0]].space,
+            Space::Pinned);
+  // Rounded ones do not: sums are f32.
+  Model rounded = chainModel(3, 1, 2, 0, true);
+  rounded.roundGradients = true;
+  Case r(rounded, threeStages());
+  EXPECT_TRUE(
+      r.find("add gradient of 'block0' by layer 'layer2' round 0").first);
+  EXPECT_EQ(r.verify(), "");
 }
 
 TEST(Transfers, RoundsGradientsBeforeTheyTravel) {

@@ -11,6 +11,7 @@
 
 #include "../Host/HostDevice.h"
 #include "CudaLane.h"
+#include "IssueThread.h"
 #include <thread>
 
 namespace rondo::runtime::cuda {
@@ -29,6 +30,7 @@ public:
   Status share(Buffer memory, const std::string &what) override {
     return pool->share(memory, what);
   }
+  int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
   DeviceReport report() const override;
 
   // The rest is for its lanes.
@@ -37,8 +39,10 @@ public:
       : pool(pool), index(index), program(program), options(options) {}
   const Driver &driver() const { return pool->driver(); }
   Status makeCurrent() const;
-  /// A task was submitted.
+  /// A task was issued.
   void wake();
+  /// Who issues this device's tasks; null: whoever submits them.
+  IssueThread *issuing() const { return issuer.get(); }
 
   const std::shared_ptr<CudaPool> pool;
   const uint32_t index;
@@ -61,6 +65,7 @@ private:
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;
+  std::unique_ptr<IssueThread> issuer;
 };
 
 } // namespace rondo::runtime::cuda
