@@ -45,6 +45,10 @@ public:
   /// Into [low, high].
   mlir::Value clamp(mlir::Value x, int64_t low, int64_t high);
   /// A null condition always holds.
+  mlir::Value both(mlir::Value x, mlir::Value y) {
+    return x && y ? mlir::Value(mlir::arith::AndIOp::create(*this, x, y))
+                  : (x ? x : y);
+  }
   void runIf(mlir::Value condition, llvm::function_ref<void()> body);
 
   /// `count` elements side by side, aligned as a whole up to 16 bytes.

@@ -100,6 +100,7 @@ private:
   /// Values that do not vary along the vector axis.
   llvm::DenseMap<mlir::Value, mlir::Value> uniform;
   llvm::DenseMap<unsigned, mlir::Value> bases;
+  mlir::Value isRowActive;       ///< Whether the row is stored; null: it is.
   llvm::SmallVector<Chunk> held; ///< Unrolled rows: chunks of earlier passes.
   mlir::Value shared;
   int64_t usedShared = 0;

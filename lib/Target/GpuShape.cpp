@@ -19,7 +19,7 @@ using namespace rondo::kern;
 constexpr int64_t kBlock = 256;
 /// Blocks of an elementwise kernel; more work goes round.
 constexpr int64_t kMostBlocks = 1 << 16;
-/// The longest row that one warp takes, in elements.
+/// The longest row that one warp or a part of it takes, in elements.
 constexpr int64_t kWarpRow = 512;
 /// Elements of all inputs that a thread may hold in registers, of the 255 that
 /// it has; the rest is for what is computed from them.
@@ -118,10 +118,11 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
   orderRows(op, shape);
   if (shape.extent <= kWarpRow) {
     shape.style = Style::WarpRows;
-    shape.width = getWidth(shape.extent, 4);
-    shape.threads = kWarp;
+    shape.width = getWidth(shape.extent, 8);
+    shape.threads = std::min<int64_t>(
+        kWarp, llvm::PowerOf2Ceil(shape.extent / shape.width));
     shape.block[0] = 4 * kWarp;
-    shape.grid[0] = llvm::divideCeil(rows, 4);
+    shape.grid[0] = llvm::divideCeil(rows, shape.block[0] / shape.threads);
   } else {
     shape.style = Style::BlockRows;
     shape.width = getWidth(shape.extent, 8);
