@@ -2,7 +2,7 @@
 #   %golden   folder of the golden cases        %python   Python with NumPy
 #   %src      source root                       %check    test/golden/check.py
 #   %obj      build folder
-# Features: python (NumPy is there), cuda (an NVIDIA device answers), ptxas (it
+# Features: python (NumPy is there), text (and the text of test/text), cuda (an NVIDIA device answers), ptxas (it
 # is on PATH; tests find it there).
 
 import ctypes
@@ -57,8 +57,15 @@ def has_cuda_device():
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
+def has_text():
+    probe = "import sys; sys.path.insert(0, sys.argv[1]); import text; sys.exit(text.read() is None)"
+    return subprocess.run([config.rondo_python, "-B", "-c", probe, os.path.join(config.test_source_root, "text")]).returncode == 0
+
+
 if has_numpy():
     config.available_features.add("python")
+    if has_text():
+        config.available_features.add("text")
 if ptxas := shutil.which("ptxas"):
     config.available_features.add("ptxas")
     llvm_config.with_environment("PATH", os.path.dirname(ptxas), append_path=True)

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // rondo-benchmark-optimizer PROGRAM.rondo [--threads=N,...] [--steps=N]
-//                           [--device=SPEC] [--save=FILE]
+//                           [--device=SPEC] [--save=FILE] [--trace=FILE]
 //
 // For every number of threads: how fast that many threads read and copy memory,
 // each on its processor and from pages that it touched first, as the update
@@ -48,16 +48,16 @@ static void check(const Status &status) {
 constexpr uint64_t kBytes = 4ull << 30;
 constexpr uint64_t kPiece = 256 * 1024;
 
-/// GB/s of the best of some runs of `work` over `bytes` bytes, in pieces.
+/// GB/s of some runs of `work` over `bytes` bytes, in pieces, after one to warm
+/// up: their mean, as the operations' is.
 template <typename Work>
 static double measure(WorkerPool &pool, uint64_t bytes, const Work &work) {
-  int64_t best = INT64_MAX;
-  for (int run = 0; run < 5; ++run) {
-    int64_t begin = now();
+  constexpr int kRuns = 10;
+  pool.forEach(bytes / kPiece, work);
+  int64_t begin = now();
+  for (int run = 0; run < kRuns; ++run)
     pool.forEach(bytes / kPiece, work);
-    best = std::min(best, now() - begin);
-  }
-  return (double)bytes / (double)best;
+  return kRuns * (double)bytes / (double)(now() - begin);
 }
 
 struct Bandwidth {
@@ -125,8 +125,9 @@ struct Work {
 static Work workOf(const program::Program &table, const program::Op &op) {
   Work work;
   if (op.kind() == OpKind::Accumulate) {
-    auto bytes = (double)op.operands()->Get(0)->bytes();
-    return {bytes * (op.first() ? 2 : 3), bytes / 4};
+    auto sum = (double)op.operands()->Get(0)->bytes(),
+         addend = (double)op.operands()->Get(1)->bytes();
+    return {addend + sum * (op.first() ? 1 : 2), sum / 4};
   }
   std::vector<int64_t> blocks;
   if (op.kind() == OpKind::Optimizer)
@@ -142,7 +143,10 @@ static Work workOf(const program::Program &table, const program::Op &op) {
     uint64_t elements = 0;
     countElements(parameter.shape(), elements);
     work.parameters += (double)elements;
-    double each = 4; // the gradient
+    const program::Block &block = *table.blocks()->Get(parameter.block());
+    // The gradient, of bf16 or f32.
+    double each =
+        2 * op.operands()->Get(0)->bytes() == block.gradient_bytes() ? 2 : 4;
     if (op.kind() == OpKind::Optimizer) {
       OptimizerOperands operands = optimizerOperands(table, op);
       each += 8 + 8 * operands.momentCount;
@@ -209,7 +213,7 @@ static std::map<OpKind, Row> readTrace(const std::string &path,
 static double seconds(int64_t since) { return (double)(now() - since) / 1e9; }
 
 struct Arguments {
-  std::string program, device, save;
+  std::string program, device, save, trace;
   std::vector<uint32_t> threads;
   uint64_t steps = 5;
 };
@@ -242,10 +246,14 @@ static void runWith(const Program &program, const Arguments &arguments,
   check(session->synchronize());
   SessionReport report;
   check(session->report(report));
-  std::string trace = format("/tmp/rondo-optimizer-%ld.json", (long)::getpid());
+  std::string trace =
+      arguments.trace.empty()
+          ? format("/tmp/rondo-optimizer-%ld.json", (long)::getpid())
+          : arguments.trace;
   check(session->writeTrace(trace));
   std::map<OpKind, Row> rows = readTrace(trace, table, kWarm);
-  ::unlink(trace.c_str());
+  if (arguments.trace.empty())
+    ::unlink(trace.c_str());
   std::printf("  step %.1f ms\n  %-12s %5s %9s %10s %9s %9s %9s\n",
               report.stepSeconds * 1e3, "operation", "each", "ms a step",
               "G params/s", "GB/s", "of read", "of copy");
@@ -287,6 +295,8 @@ int main(int argc, char **argv) {
       arguments.device = value;
     else if (given("--save="))
       arguments.save = value;
+    else if (given("--trace="))
+      arguments.trace = value;
     else
       arguments.program = argument;
   }

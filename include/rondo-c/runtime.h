@@ -1,5 +1,4 @@
-/*===- rondo-c/runtime.h - The runtime's C interface ---------------*- C
--*-===*\
+/*===- rondo-c/runtime.h - The runtime's C interface -------------*- C -*-===*\
 |*                                                                            *|
 |* Part of the Rondo project, under the Apache License v2.0 with LLVM         *|
 |* Exceptions. See LICENSE for license information.                           *|
@@ -68,6 +67,16 @@ RONDO_EXPORT void rondo_error_free(rondo_error *error);
 RONDO_EXPORT const char *rondo_runtime_version(void);
 /* One line a kind of device; static storage. */
 RONDO_EXPORT const char *rondo_list_devices(void);
+
+/* ---- Files --------------------------------------------------------------- */
+
+/* Whether a file can be written there. Changes nothing; for those who would
+ * like to know before they train for a week. */
+RONDO_EXPORT rondo_error *rondo_check_output_file(const char *path);
+/* Written beside `path` and renamed, as everything that a session writes: what
+ * was there stays until the new file is whole. */
+RONDO_EXPORT rondo_error *rondo_write_file(const char *path, const void *data,
+                                           size_t bytes);
 
 /* ---- Programs ----------------------------------------------------------- */
 
@@ -183,7 +192,9 @@ RONDO_EXPORT rondo_error *rondo_session_get_steps(rondo_session *session,
                                                   uint64_t *per_epoch);
 
 /* Lets `steps` more steps run and returns at once. Steps are numbered from 0.
-   With `keep_gradients`, those of the last of them can be read and saved. */
+   With `keep_gradients`, those of the last of them can be read and saved; the
+   first such call waits for the steps in flight, a later one for the step that
+   the one before it kept. */
 RONDO_EXPORT rondo_error *
 rondo_session_start(rondo_session *session, uint64_t steps, int keep_gradients);
 /* Waits until the step's loss is known; its update may still run. */
@@ -197,7 +208,9 @@ typedef struct rondo_step_info {
   double
       gradient_norm; /* before clipping; negative: the program computes none */
   double learning_rate;
-  int64_t end_ns; /* when it was done, since an arbitrary start */
+  int64_t end_ns;    /* when it was done, since an arbitrary start */
+  double loss_scale; /* of its gradients; 0: the program does not scale */
+  int skipped;       /* they overflowed: there was no update */
 } rondo_step_info;
 
 /* Waits until all of the step is done. */
@@ -255,11 +268,13 @@ typedef struct rondo_session_report {
   uint64_t tokens_per_step; /* 0: there is no integer input of rank 2 */
   uint32_t lanes;
   uint32_t devices;
-  uint64_t first_step;   /* steps before it were not measured */
-  double issue_seconds;  /* spent on issuing operations */
-  double bubble;         /* share of `seconds` that compute lanes were idle */
-  double flops_per_step; /* of matrix products, on all devices, those that are
-                            computed again counted again */
+  uint64_t first_step;    /* steps before it were not measured */
+  double issue_seconds;   /* spent on issuing operations */
+  double bubble;          /* share of `seconds` that compute lanes were idle */
+  double flops_per_step;  /* of matrix products, on all devices, those that are
+                             computed again counted again */
+  uint64_t skipped_steps; /* whose f16 gradients overflowed */
+  double loss_scale;      /* of the last step; 0: the program does not scale */
 } rondo_session_report;
 
 typedef struct rondo_lane_info {

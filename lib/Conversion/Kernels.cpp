@@ -22,6 +22,7 @@ static void addFunctionPasses(OpPassManager &manager,
   manager.addPass(kern::createKernPlanScratch());
   kern::KernEstimateCostOptions cost;
   cost.flopsPerNs = options.flopsPerNs;
+  cost.f32FlopsPerNs = options.f32FlopsPerNs;
   cost.scalarPerNs = options.scalarPerNs;
   cost.bytesPerNs = options.bytesPerNs;
   cost.latencyNs = options.latencyNs;

@@ -1,5 +1,4 @@
-//===- PlannedTrace.cpp - The predicted timeline
-//---------------------------===//
+//===- PlannedTrace.cpp - The predicted timeline --------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,29 +7,21 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Dump/Dump.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/Trace.h"
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 using namespace rondo;
 
 runtime::Status dump::writePlannedTrace(const runtime::Program &program,
                                         const std::string &path) {
-  std::FILE *file = std::fopen(path.c_str(), "w");
-  if (!file)
-    return runtime::userError(path + ": " + std::strerror(errno));
-  const program::Program &table = program.table();
-  runtime::TraceWriter writer(file, table);
-  for (uint32_t i = 0; i < runtime::sizeOf(table.ops()); ++i) {
-    const program::Op &op = *table.ops()->Get(i);
-    writer.add(i, 0, op.device() < 0 ? 0 : (uint32_t)op.device(), op.start(),
-               op.duration());
-  }
-  writer.finish();
-  bool bad = std::ferror(file) != 0;
-  if (std::fclose(file) != 0 || bad)
-    return runtime::userError(path +
-                              ": cannot be written: " + std::strerror(errno));
-  return runtime::Status::success();
+  return runtime::writeFile(path, [&](std::FILE *file) {
+    const program::Program &table = program.table();
+    runtime::TraceWriter writer(file, table);
+    for (uint32_t i = 0; i < runtime::sizeOf(table.ops()); ++i) {
+      const program::Op &op = *table.ops()->Get(i);
+      writer.add(i, 0, op.device() < 0 ? 0 : (uint32_t)op.device(), op.start(),
+                 op.duration());
+    }
+    writer.finish();
+  });
 }

@@ -154,7 +154,8 @@ static void printAttention(const Attention &attention, bool isGradient,
     out << " window " << attention.window();
   if (isGradient)
     out << " blocks of " << attention.block_batch() << "x"
-        << attention.block_heads() << "x" << attention.block_rows();
+        << attention.block_heads() << "x" << attention.block_rows() << "x"
+        << attention.block_keys();
   out << " workspace " << Bytes{(double)attention.workspace_bytes()};
 }
 

@@ -178,7 +178,7 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
     if (isNew || entry->second == size)
       continue;
     good = false;
-    emitError(file.getLoc()) << "dimension '" << name << "' is given as "
+    emitError(file.getLoc()) << "--dim: '" << name << "' is given as "
                              << entry->second << " and as " << size;
   }
   std::vector<RankedTensorType> types;
@@ -239,7 +239,7 @@ FailureOr<std::vector<RankedTensorType>> Dimensions::bindInputs(
       continue;
     good = false;
     InFlightDiagnostic error = emitError(file.getLoc());
-    error << "no input has a dimension called '" << name << "'";
+    error << "--dim: no input has a dimension called '" << name << "'";
     if (known.empty())
       error << ": all are fixed";
     else

@@ -109,7 +109,8 @@ LogicalResult GraphIndex::chooseLoss(StringRef name) {
   if (!name.empty()) {
     if (!found)
       return emitError(file.getLoc())
-             << "has no output '" << name << "'; its outputs are " << all;
+             << "--loss=" << name << ": the model has no such output; "
+             << (all.empty() ? "it has none" : "its outputs are " + all);
     lossName = name.str();
     return success();
   }

@@ -355,7 +355,7 @@ void Importer::reportUnsupported() {
     for (size_t i = 1; i < std::min(nodes.size(), maxNames); ++i)
       error << ", '" << nodes[i] << "'";
     if (nodes.size() > maxNames)
-      error << " and more";
+      error << " and " << nodes.size() - maxNames << " more";
   }
 }
 

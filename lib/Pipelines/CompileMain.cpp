@@ -11,15 +11,17 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dump/Dump.h"
 #include "rondo/InitAll.h"
 #include "rondo/Pipelines/CompileOptions.h"
 #include "rondo/Pipelines/DiagnosticPrinter.h"
 #include "rondo/Pipelines/Phases.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Target/Program.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <iostream>
 #include <sstream>
 
@@ -27,14 +29,46 @@ using namespace mlir;
 
 namespace rondo {
 
+/// Every group must decide something: have a trained parameter that no group
+/// before it has.
+static LogicalResult checkGroups(ModuleOp module, const Config &config) {
+  std::vector<bool> matches(config.groups.size()), decides(matches);
+  for (auto parameter : module.getOps<nn::ParameterOp>()) {
+    if (!parameter.getTrainable())
+      continue;
+    SmallVector<std::string> names{parameter.getSymName().str(),
+                                   parameter.getSource().value_or("").str()};
+    if (auto copies = parameter.getCopies())
+      for (StringRef copy : copies->getAsValueRange<StringAttr>())
+        names.push_back(copy.str());
+    bool isTaken = false;
+    for (auto [number, group] : llvm::enumerate(config.groups)) {
+      if (!group.matches(names))
+        continue;
+      matches[number] = true;
+      decides[number] = decides[number] || !isTaken;
+      isTaken = true;
+    }
+  }
+  for (auto [number, group] : llvm::enumerate(config.groups))
+    if (!decides[number])
+      module.emitError() << "--param-group='" << group.pattern << "' "
+                         << (matches[number]
+                                 ? "decides nothing: every parameter that it "
+                                   "matches is in a group before it"
+                                 : "matches the whole name of no parameter "
+                                   "that trains");
+  return success(!llvm::is_contained(decides, false));
+}
+
 /// The module to start from: an imported model with its configuration, or IR
 /// that carries its own.
 static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
                                         MLIRContext *context) {
-  if (options.first == 0 && !StringRef(options.input).ends_with(".mlir")) {
+  if (!options.isIR) {
     OwningOpRef<ModuleOp> module = importModel(options.import, context);
-    if (!module)
-      return module;
+    if (!module || failed(checkGroups(*module, options.config)))
+      return nullptr;
     options.config.write(*module);
     // As given: the program names its weight files relative to itself.
     if (options.input != "-")
@@ -53,23 +87,37 @@ static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
   return parseSourceFile<ModuleOp>(sources, context);
 }
 
-static LogicalResult writeOutput(StringRef path, StringRef bytes) {
-  std::string error;
-  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(path, &error);
-  if (!file) {
-    llvm::errs() << "rondo-compile: " << error << "\n";
-    return failure();
+static LogicalResult printStatus(const runtime::Status &status) {
+  if (status.ok())
+    return success();
+  llvm::errs() << "rondo-compile: " << status.message() << "\n";
+  return failure();
+}
+
+/// Standard output, or what is there already and is no file: a pipe, /dev/null.
+static bool isStream(StringRef path) {
+  llvm::sys::fs::file_type type = llvm::sys::fs::get_file_type(path);
+  return path == "-" || type == llvm::sys::fs::file_type::fifo_file ||
+         type == llvm::sys::fs::file_type::character_file;
+}
+
+static LogicalResult writeOutput(const std::string &path, StringRef bytes) {
+  if (!isStream(path))
+    return printStatus(runtime::writeFile(path, [&](std::FILE *file) {
+      std::fwrite(bytes.data(), 1, bytes.size(), file);
+    }));
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream << bytes;
+    stream.flush();
+    error = stream.error();
+    stream.clear_error();
   }
-  file->os() << bytes;
-  file->os().flush();
-  if (file->os().has_error()) {
-    llvm::errs() << "rondo-compile: " << path << ": "
-                 << file->os().error().message() << "\n";
-    file->os().clear_error();
-    return failure();
-  }
-  file->keep();
-  return success();
+  if (!error)
+    return success();
+  return printStatus(runtime::userError(
+      (path == "-" ? "standard output" : path) + ": " + error.message()));
 }
 
 /// Reads back what was emitted: the reader's checks are the last verifier.
@@ -109,6 +157,16 @@ int compileMain(int argc, char **argv) {
       llvm::errs() << "rondo-compile: " << message << "\n";
     return int(ExitCode::BadFlags);
   }
+  if (!options->isIR &&
+      llvm::sys::fs::equivalent(options->input, options->output)) {
+    llvm::errs() << "rondo-compile: -o " << options->output
+                 << " is the model itself\n";
+    return int(ExitCode::BadFlags);
+  }
+  // Before minutes are spent on what cannot be written.
+  if (!isStream(options->output) &&
+      failed(printStatus(runtime::checkOutputFile(options->output))))
+    return int(ExitCode::UserError);
   DialectRegistry registry;
   registerAllRondoDialects(registry);
   MLIRContext context(registry);
@@ -118,12 +176,13 @@ int compileMain(int argc, char **argv) {
   DiagnosticPrinter printer(&context, llvm::errs());
   auto failed_ = [&] {
     return int(printer.sawInfeasible() ? ExitCode::Infeasible
+               : printer.sawBadFlag()  ? ExitCode::BadFlags
                                        : ExitCode::UserError);
   };
 
   OwningOpRef<ModuleOp> module = loadModule(*options, &context);
   if (!module)
-    return int(ExitCode::UserError);
+    return failed_();
   FailureOr<Config> config = Config::read(*module);
   if (failed(config))
     return int(ExitCode::UserError);
@@ -133,8 +192,13 @@ int compileMain(int argc, char **argv) {
   for (const Phase &phase :
        getPhases().slice(options->first + 1, options->last - options->first))
     phase.addPasses(passes, *config);
-  if (failed(passes.run(*module)))
+  if (failed(passes.run(*module))) {
+    if (options->isIR && !options->isPhaseGiven)
+      llvm::errs() << "rondo-compile: " << options->input
+                   << " was taken for IR of phase import; --from=PHASE says "
+                      "which phase left it\n";
     return failed_();
+  }
 
   std::string bytes;
   if (options->emitProgram) {

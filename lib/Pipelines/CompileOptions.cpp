@@ -11,13 +11,19 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "rondo/Pipelines/Phases.h"
+#include "rondo/Target/HostObject.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 using namespace rondo;
 namespace cl = llvm::cl;
 
 namespace {
+
+llvm::Error fail(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
 
 /// The flags of docs/command-line.md. A struct, so that they exist only while a
 /// command line is parsed.
@@ -75,15 +81,26 @@ struct Flags {
                                         "name matches; the first group counts"),
                                cl::value_desc("REGEX,weight-decay=W|lr=L"),
                                cl::cat(category)};
-  cl::opt<double> clip{"clip-grad-norm",
-                       cl::desc("Clip the gradient's 2-norm to this"),
-                       cl::init(0), cl::cat(category)};
+  cl::opt<std::string> clip{"clip-grad-norm",
+                            cl::desc("Clip the gradient's 2-norm to this"),
+                            cl::value_desc("MAX"), cl::cat(category)};
   cl::opt<std::string> reduction{
       "loss-reduction",
       cl::desc("micro-batch: micro-batches weigh equally; step: by their valid "
                "labels"),
       cl::value_desc("micro-batch|step"), cl::init("micro-batch"),
       cl::cat(category)};
+  cl::opt<bool> allowTf32{
+      "allow-tf32",
+      cl::desc("Let GPUs round operands of f32 products to TF32's 10 bits"),
+      cl::init(false), cl::cat(category)};
+  cl::opt<std::string> gradientTransfer{
+      "grad-transfer", cl::desc("Element type in which gradients travel"),
+      cl::value_desc("fp32|bf16"), cl::init("fp32"), cl::cat(category)};
+  cl::opt<double> lossScale{
+      "loss-scale",
+      cl::desc("First scale of the loss where weights are f16: a power of two"),
+      cl::init(65536), cl::cat(category)};
   cl::opt<std::string> recompute{
       "recompute", cl::desc("What backward recomputes (default: auto)"),
       cl::value_desc("auto|full|elementwise|none"), cl::init("auto"),
@@ -99,6 +116,10 @@ struct Flags {
       cl::desc(
           "Tokens whose logits exist at once, if they only serve the loss"),
       cl::value_desc("N"), cl::init(2048), cl::cat(category)};
+  cl::opt<std::string> attentionMemory{
+      "attention-memory",
+      cl::desc("What a GPU library's gradient of attention may use at once"),
+      cl::value_desc("SIZE"), cl::init("1GiB"), cl::cat(category)};
 
   // The machine.
   cl::opt<int64_t> devices{"devices", cl::desc("Devices in the pool"),
@@ -113,8 +134,8 @@ struct Flags {
       cl::value_desc("SIZE"), cl::cat(category)};
   cl::opt<std::string> target{
       "target",
-      cl::desc("host, rtx4090, a800, h200, or a JSON file (planning alone for "
-               "other than host)"),
+      cl::desc("Machine that runs the program: host, rtx4090, a800, h200, or "
+               "a JSON file"),
       cl::value_desc("NAME|FILE.json"), cl::init("host"), cl::cat(category)};
   cl::opt<std::string> hostCpu{
       "host-cpu", cl::desc("Processor that host code is for"),
@@ -138,21 +159,57 @@ struct Flags {
       cl::desc(
           "What to write (default: program after the last phase, else mlir)"),
       cl::value_desc("mlir|program"), cl::cat(category)};
+  /// What one cannot mean: an empty value, two values of a flag that has one.
+  llvm::Error checkOccurrences() {
+    for (auto &[name, option] : cl::getRegisteredOptions()) {
+      if (!llvm::is_contained(option->Categories, &category) ||
+          option->getNumOccurrencesFlag() == cl::ZeroOrMore)
+        continue;
+      if (option->getNumOccurrences() > 1)
+        return fail(option->ArgStr.size() == 1
+                        ? "-" + option->ArgStr + " is given twice"
+                        : "--" + option->ArgStr + " is given twice");
+    }
+    cl::opt<std::string> *texts[] = {
+        &output,     &loss,      &precision, &optimizer,       &clip,
+        &reduction,  &recompute, &attention, &attentionMemory, &deviceMemory,
+        &hostMemory, &target,    &hostCpu,   &compileTo,       &from,
+        &emit,       &report};
+    for (cl::opt<std::string> *option : texts)
+      if (option->getNumOccurrences() > 0 && option->empty())
+        return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
+                    " is empty");
+    return llvm::Error::success();
+  }
+
   /// Those given that only an imported model heeds: " --devices --rounds".
   std::string getPlanningFlags() const {
     // std::addressof: a list's own operator& gives its values.
-    const cl::Option *all[] = {
-        std::addressof(loss),         std::addressof(dimensions),
-        std::addressof(trainable),    std::addressof(freeze),
-        std::addressof(precision),    std::addressof(microBatches),
-        std::addressof(rounds),       std::addressof(staleness),
-        std::addressof(optimizer),    std::addressof(groups),
-        std::addressof(clip),         std::addressof(reduction),
-        std::addressof(recompute),    std::addressof(attention),
-        std::addressof(headChunk),    std::addressof(devices),
-        std::addressof(deviceMemory), std::addressof(hostMemory),
-        std::addressof(target),       std::addressof(hostCpu),
-        std::addressof(rotate)};
+    const cl::Option *all[] = {std::addressof(loss),
+                               std::addressof(dimensions),
+                               std::addressof(trainable),
+                               std::addressof(freeze),
+                               std::addressof(precision),
+                               std::addressof(microBatches),
+                               std::addressof(rounds),
+                               std::addressof(staleness),
+                               std::addressof(optimizer),
+                               std::addressof(groups),
+                               std::addressof(clip),
+                               std::addressof(reduction),
+                               std::addressof(recompute),
+                               std::addressof(attention),
+                               std::addressof(attentionMemory),
+                               std::addressof(headChunk),
+                               std::addressof(lossScale),
+                               std::addressof(gradientTransfer),
+                               std::addressof(allowTf32),
+                               std::addressof(devices),
+                               std::addressof(deviceMemory),
+                               std::addressof(hostMemory),
+                               std::addressof(target),
+                               std::addressof(hostCpu),
+                               std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
       if (option->getNumOccurrences() > 0)
@@ -163,10 +220,6 @@ struct Flags {
   cl::opt<std::string> report{"report", cl::desc("Print the plan in words"),
                               cl::value_desc("text|json"), cl::cat(category)};
 };
-
-llvm::Error fail(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
 
 /// Takes an Expected apart: the value into `target`, the error prefixed by the
 /// flag.
@@ -203,6 +256,10 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     return error;
   if (auto error = takePositive("rounds", flags.rounds, 1 << 16, config.rounds))
     return error;
+  if (config.microBatches * config.rounds > 1 << 16)
+    return fail("--micro-batches=" + llvm::Twine(config.microBatches) +
+                " and --rounds=" + llvm::Twine(config.rounds) +
+                " make a step of more than 65536 micro-batches");
   if (flags.staleness != 0 && flags.staleness != 1)
     return fail("--staleness=" + llvm::Twine(flags.staleness) +
                 " is neither 0 nor 1");
@@ -215,10 +272,20 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
     if (auto error = take("param-group", parseParameterGroup(text),
                           config.groups.back()))
       return error;
+    // Programs hold a group's rate as a multiple of the optimizer's.
+    for (auto &[key, value] : config.groups.back().settings)
+      if (double multiple = value / config.optimizer.learningRate;
+          key == "lr" && !std::isfinite((float)multiple))
+        return fail(
+            "--param-group=" + text +
+            ": its lr is no multiple of the optimizer's, which is " +
+            llvm::formatv("{0:e}", config.optimizer.learningRate).str() +
+            "; give --optimizer an lr nearer to it");
   }
-  if (!(flags.clip >= 0) || std::isinf(flags.clip))
-    return fail("--clip-grad-norm must be a positive number");
-  config.clipGradNorm = flags.clip;
+  if (flags.clip.getNumOccurrences() > 0)
+    if (auto error = take("clip-grad-norm", parseClipNorm(flags.clip),
+                          config.clipGradNorm))
+      return error;
   if (flags.reduction != "micro-batch" && flags.reduction != "step")
     return fail("--loss-reduction=" + flags.reduction +
                 " is neither micro-batch nor step");
@@ -226,11 +293,25 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   if (auto error =
           take("attention", parseAttention(flags.attention), config.attention))
     return error;
+  if (auto error = take("attention-memory", parseBytes(flags.attentionMemory),
+                        config.attentionMemory))
+    return error;
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
       config.precision != "bf16" && config.precision != "fp16")
     return fail("--precision=" + flags.precision +
                 " is not known; known: fp32, bf16, fp16");
+  if (flags.gradientTransfer != "fp32" && flags.gradientTransfer != "bf16")
+    return fail("--grad-transfer=" + flags.gradientTransfer +
+                " is neither fp32 nor bf16");
+  config.roundGradients = flags.gradientTransfer == "bf16";
+  config.allowTf32 = flags.allowTf32;
+  config.lossScale = flags.lossScale;
+  // Then scaling changes exponents alone.
+  int exponent = 0;
+  if (!(config.lossScale >= 1 && config.lossScale <= 0x1p+24) ||
+      std::frexp(config.lossScale, &exponent) != 0.5)
+    return fail("--loss-scale must be a power of two from 1 to 16777216");
   if (auto error = takePositive("head-chunk", flags.headChunk, 1 << 24,
                                 config.headChunk))
     return error;
@@ -248,6 +329,8 @@ llvm::Error takeMachine(const Flags &flags, Config &config) {
     if (auto error = take("host-memory", parseBytes(flags.hostMemory),
                           config.hostMemory))
       return error;
+  if (auto error = target::checkHostCpu(flags.hostCpu))
+    return fail("--host-cpu: " + llvm::toString(std::move(error)));
   config.hostCpu = flags.hostCpu;
   config.rotate = flags.rotate;
   return take("target", findMachine(flags.target), config.machine);
@@ -263,7 +346,10 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   if (options.last < 0)
     return fail("--compile-to=" + flags.compileTo + " is no phase; there are " +
                 getPhaseNames());
-  if (options.first > 0)
+  options.isPhaseGiven = flags.from.getNumOccurrences() > 0;
+  options.isIR =
+      options.isPhaseGiven || llvm::StringRef(flags.input).ends_with(".mlir");
+  if (options.isIR)
     if (std::string given = flags.getPlanningFlags(); !given.empty())
       return fail("--from continues what was asked for when the IR was made; "
                   "it does not go with" +
@@ -271,7 +357,8 @@ llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   if (options.first >= program || options.last < options.first)
     return fail("--compile-to=" + flags.compileTo +
                 " does not come after --from=" + flags.from);
-  if (!flags.emit.empty() && flags.emit != "mlir" && flags.emit != "program")
+  if (flags.emit.getNumOccurrences() > 0 && flags.emit != "mlir" &&
+      flags.emit != "program")
     return fail("--emit=" + flags.emit + " is neither mlir nor program");
   options.emitProgram =
       flags.emit.empty() ? options.last == program : flags.emit == "program";
@@ -298,6 +385,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   if (!cl::ParseCommandLineOptions(
           argc, argv, "Compiles an ONNX training graph\n", &llvm::errs()))
     return fail("");
+  if (auto error = flags.checkOccurrences())
+    return std::move(error);
   CompileOptions options;
   options.input = flags.input;
   options.import.path = flags.input;

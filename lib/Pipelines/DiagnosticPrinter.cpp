@@ -42,8 +42,11 @@ static StringRef getSeverityName(DiagnosticSeverity severity) {
 
 void DiagnosticPrinter::print(Diagnostic &diagnostic, bool isNote) {
   Location loc = diagnostic.getLocation();
-  if (StringRef(diagnostic.str()).starts_with("infeasible: "))
-    infeasible = true;
+  std::string text = diagnostic.str();
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+    infeasible |= StringRef(text).starts_with("infeasible: ");
+    badFlag |= StringRef(text).starts_with("--");
+  }
   std::string prefix, suffix;
   llvm::raw_string_ostream before(prefix), after(suffix);
   if (auto file = dyn_cast<FileLineColLoc>(loc)) {
@@ -63,7 +66,7 @@ void DiagnosticPrinter::print(Diagnostic &diagnostic, bool isNote) {
             << "): ";
   }
   os << prefix << getSeverityName(diagnostic.getSeverity()) << ": " << suffix
-     << diagnostic << "\n";
+     << text << "\n";
 }
 
 } // namespace rondo

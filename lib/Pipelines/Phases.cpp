@@ -37,10 +37,16 @@ static void kernels(OpPassManager &manager, const Config &config) {
   conversion::KernelOptions options;
   // Operations and bytes a nanosecond.
   options.flopsPerNs = config.machine.productFlops / 1e9;
+  options.f32FlopsPerNs = config.machine.productFlopsF32 / 1e9;
+  // TF32 has half of the 16-bit rate.
+  if (config.allowTf32 && config.machine.name != "host")
+    options.f32FlopsPerNs =
+        std::max(options.f32FlopsPerNs, options.flopsPerNs / 2);
   options.scalarPerNs = config.machine.scalarFlops / 1e9;
   options.bytesPerNs = config.machine.deviceBandwidth / 1e9;
   options.latencyNs = config.machine.launchLatency;
   options.libraryAttention = config.useLibraryAttention();
+  options.attentionBytes = config.attentionMemory;
   // A GPU wants larger products, and fewer launches.
   if (config.machine.name != "host")
     options.scoreBytes = int64_t(256) << 20;

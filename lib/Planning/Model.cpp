@@ -63,7 +63,8 @@ public:
     model().microBatches = config.microBatches;
     model().rounds = config.rounds;
     model().staleness = config.staleness;
-    model().clip = config.clipGradNorm > 0;
+    model().roundGradients = config.roundGradients;
+    model().clip = config.clipGradNorm > 0 || model().scaleLoss;
     if (config.weighByLabels)
       addLabelCount();
     return std::move(info);
@@ -99,6 +100,8 @@ private:
       auto parameter = symbols.lookup<nn::ParameterOp>(name);
       auto type = cast<RankedTensorType>(parameter.getType());
       bool trainable = parameter.getTrainable();
+      // f16 has few exponents: small cotangents would vanish.
+      model().scaleLoss |= type.getElementType().isF16();
       auto [it, isNew] =
           blocks.insert({{layers, trainable}, (uint32_t)model().blocks.size()});
       if (isNew) {

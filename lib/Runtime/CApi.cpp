@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo-c/runtime.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/Session.h"
 #include <algorithm>
 #include <cstring>
@@ -92,6 +93,18 @@ const char *rondo_runtime_version(void) { return "0.1.0"; }
 const char *rondo_list_devices(void) {
   static const std::string devices = listDevices();
   return devices.c_str();
+}
+
+rondo_error *rondo_check_output_file(const char *path) {
+  return guarded([&] { return checkOutputFile(path); });
+}
+
+rondo_error *rondo_write_file(const char *path, const void *data,
+                              size_t bytes) {
+  return guarded([&] {
+    return writeFile(
+        path, [&](std::FILE *file) { std::fwrite(data, 1, bytes, file); });
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -285,6 +298,8 @@ rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
     result.gradient_norm = done.gradientNorm;
     result.learning_rate = done.learningRate;
     result.end_ns = done.end;
+    result.loss_scale = done.lossScale;
+    result.skipped = done.skipped;
     return give(result, info);
   });
 }
@@ -360,6 +375,8 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.issue_seconds = session->report.issueSeconds;
     result.bubble = session->report.bubble;
     result.flops_per_step = session->report.flopsPerStep;
+    result.skipped_steps = session->report.skippedSteps;
+    result.loss_scale = session->report.lossScale;
     return give(result, report);
   });
 }

@@ -59,6 +59,8 @@ public:
   /// in flight.
   StepResult *results[2] = {nullptr, nullptr};
   LearningRate learningRate;
+  /// Devices' memory is the host's, and may be read.
+  bool readsDevices = false;
   /// The step whose gradients are kept.
   std::atomic<uint64_t> captureStep{UINT64_MAX};
 
@@ -73,6 +75,9 @@ public:
                            uint32_t number);
 
 private:
+  /// Elements: work is split here whatever the number of threads, and joined in
+  /// this order.
+  static constexpr uint64_t kChunk = 64 * 1024;
   /// A trainable parameter within its block.
   struct Member {
     const program::Parameter *parameter = nullptr;
@@ -94,6 +99,14 @@ private:
   void norm(const program::Op &op, const TaskCall &call);
   void clip(const program::Op &op, uint32_t index, const TaskCall &call);
   void update(const program::Op &op, const TaskCall &call);
+  bool lacksLabels(uint32_t step, uint32_t microBatch);
+  std::string stopped(uint32_t step, uint32_t index) const;
+  std::string advice(uint32_t step) const;
+  void skip(const Update &job);
+  /// Whether the operand, the block's gradient, is of bf16.
+  bool isNarrow(const program::Op &op, uint32_t operand,
+                const program::Block &block) const;
+  float usedScale(const std::byte *data) const;
   double totalLabels(const TaskCall &call, bool &valid) const;
   const Member &memberOf(const Block &block, uint64_t chunk) const;
 
@@ -109,6 +122,14 @@ private:
   std::vector<std::vector<uint32_t>>
       normBlocks; ///< By op: the block of each gradient operand.
   std::vector<double> chunkSums;
+
+  /// Dynamic loss scaling, as torch.amp.GradScaler does it. Touched by the
+  /// update lane alone; what a step uses travels through a planned buffer.
+  struct Scaling {
+    double next = 0;      ///< The scale decided last.
+    uint32_t good = 0;    ///< Steps in a row without overflow.
+    uint64_t updates = 0; ///< Steps that were not skipped.
+  } scaling;
 };
 
 } // namespace rondo::runtime

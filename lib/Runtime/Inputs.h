@@ -45,6 +45,12 @@ public:
   /// Samples of one step, of the first input that has an axis of samples.
   uint64_t samplesPerStep() const;
 
+  /// Bytes of one micro-batch; 0: of an input that the program does not stage.
+  uint64_t batchBytes(uint32_t input) const {
+    return inputs[input].used ? inputs[input].batch * inputs[input].rowBytes
+                              : 0;
+  }
+
   /// Copies one micro-batch's rows. Only within what `available` allows.
   void stage(uint32_t input, uint32_t microBatch, uint32_t step,
              std::byte *target) const;

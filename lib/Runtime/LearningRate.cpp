@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 using namespace rondo::runtime;
 
@@ -18,6 +19,7 @@ Status LearningRate::parse(const std::string &text) {
   result.base = base;
   result.total = total;
   bool first = true;
+  std::set<std::string> given;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
     std::string word = text.substr(begin, end - begin);
@@ -43,6 +45,8 @@ Status LearningRate::parse(const std::string &text) {
                 value =
                     equals == std::string::npos ? "" : word.substr(equals + 1);
     const char *stop = value.data() + value.size();
+    if (!given.insert(key).second)
+      return wrong("is given twice");
     if (key == "warmup") {
       auto [at, error] = std::from_chars(value.data(), stop, result.warmup);
       if (error != std::errc() || at != stop)
@@ -52,6 +56,11 @@ Status LearningRate::parse(const std::string &text) {
       if (error != std::errc() || at != stop || !(result.least >= 0) ||
           !std::isfinite(result.least))
         return wrong("is not a rate");
+      if (result.shape == Shape::Constant)
+        return wrong("has no effect on a constant rate");
+      if (result.least > base)
+        return wrong(
+            format("is above the program's learning rate, %g", base).c_str());
     } else {
       return wrong("is neither warmup= nor min=");
     }

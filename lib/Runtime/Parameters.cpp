@@ -205,7 +205,9 @@ Status Parameters::fromFiles(uint32_t index, const TensorFiles &tensors,
                  parameter.copies_transposed()->Get(c);
   }
   if (!tensor)
-    return userError(fullName(parameter) + ": not in the files");
+    return userError(
+        fullName(parameter) + ": not in the files" +
+        (prefix.empty() ? "" : " with the prefix '" + prefix + "'"));
   std::span<const int64_t> own = shapeOf(parameter.shape());
   std::vector<int64_t> shape(own.begin(), own.end());
   if (transposed)
@@ -293,8 +295,10 @@ Status Parameters::load(const WeightsSource &weights) {
   if (count > 50)
     problems += format("\n  and %u more", count - 50);
   if (count != 0)
-    return userError(format("%u parameters have no usable value:", count) +
-                     problems);
+    return userError(
+        (count == 1 ? "1 parameter has no usable value:"
+                    : format("%u parameters have no usable value:", count)) +
+        problems);
   return Status::success();
 }
 
@@ -413,8 +417,11 @@ void Parameters::enableGradients() {
       gradients[block].resize(table.blocks()->Get(block)->gradient_bytes() / 4);
 }
 
-void Parameters::captureGradient(uint32_t block, const std::byte *gradient) {
-  std::memcpy(gradients[block].data(), gradient, 4 * gradients[block].size());
+void Parameters::captureGradient(uint32_t block, const std::byte *gradient,
+                                 bool narrow, double factor) {
+  ElementType type = narrow ? ElementType::BF16 : ElementType::F32;
+  for (uint64_t i = 0; i < gradients[block].size(); ++i)
+    gradients[block][i] = (float)(loadFloat(gradient, type, i) * factor);
   captured = true;
 }
 

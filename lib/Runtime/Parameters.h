@@ -61,7 +61,9 @@ public:
   /// Keeps a copy of what the optimizer reads: called by the Optimizer
   /// operation of the iteration whose gradients are wanted.
   void enableGradients();
-  void captureGradient(uint32_t block, const std::byte *gradient);
+  /// `narrow`: it is of bf16; `factor`: what undoes the loss's scale.
+  void captureGradient(uint32_t block, const std::byte *gradient, bool narrow,
+                       double factor);
   bool gradientsCaptured() const { return captured; }
 
   Status save(const std::string &path, Quantity quantity, Names names,

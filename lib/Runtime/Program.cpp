@@ -166,7 +166,8 @@ rondo::runtime::optimizerOperands(const program::Program &table,
                                   const program::Op &op) {
   OptimizerOperands operands;
   int next = 1;
-  if (table.optimizer() && table.optimizer()->clip_norm() > 0)
+  if (table.optimizer() && (table.optimizer()->clip_norm() > 0 ||
+                            table.optimizer()->loss_scale() > 0))
     operands.coefficient = next++;
   operands.masterIn = next++;
   operands.masterOut = next++;

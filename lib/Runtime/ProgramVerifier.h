@@ -10,6 +10,7 @@
 #define RONDO_LIB_RUNTIME_PROGRAMVERIFIER_H
 
 #include "rondo/Runtime/Program.h"
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -50,6 +51,9 @@ private:
   void checkBlocks();
   void checkParameters();
   void checkEntries();
+  void checkLabelEntry();
+  void checkIndices(const program::Call &call, const std::string &what,
+                    const std::function<void(uint32_t, uint64_t)> &touch);
   void checkCall(const program::Call &call, const std::string &what,
                  std::vector<uint64_t> &needed);
   /// Bytes of each address that a call of attention touches; none after a
@@ -67,6 +71,18 @@ private:
   void checkOptimizer(const program::Op &op, const std::string &what);
   void checkOrder();
 
+  bool scalesLoss() const {
+    return table.optimizer() && table.optimizer()->loss_scale() > 0;
+  }
+  bool roundsGradients() const {
+    return table.gradient_transfer() == program::ElementType::BF16;
+  }
+  /// Whether the operand can hold the block's gradient.
+  bool holdsGradient(const program::Op &op, uint32_t operand,
+                     const program::Block &block) const {
+    uint64_t bytes = operandBytes(op, operand), whole = block.gradient_bytes();
+    return bytes >= whole || (roundsGradients() && 2 * bytes == whole);
+  }
   uint32_t operandCount(const program::Op &op) const {
     return sizeOf(op.operands());
   }

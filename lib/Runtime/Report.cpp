@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SessionImpl.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/Trace.h"
 #include <algorithm>
 
@@ -90,6 +91,12 @@ Status Session::report(SessionReport &report) {
             ? (double)(last - first) / 1e9 / (double)(report.steps - 1)
             : report.seconds / (double)report.steps;
   }
+  for (const auto &batch : impl->batches)
+    for (const StepResult &result : batch->results)
+      if (result.step >= mark.step && result.step < mark.step + report.steps) {
+        report.skippedSteps += result.skipped;
+        report.lossScale = result.lossScale;
+      }
   report.issueSeconds =
       (double)(impl->issueTime.load(std::memory_order_relaxed) -
                mark.issueTime) /

@@ -9,6 +9,7 @@
 #include "Safetensors.h"
 #include "Convert.h"
 #include "Host/WorkerPool.h"
+#include "rondo/Runtime/OutputFile.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -162,48 +163,6 @@ const StoredTensor *TensorFiles::find(const std::string &name) const {
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
-
-/// `write` returns 0, or the errno of what failed beside the stream.
-static Status replaceFile(const std::string &path,
-                          const std::function<int(std::FILE *)> &write) {
-  // Through a link to what it names, and only ever over a file: renaming would
-  // replace a link, a pipe or a device itself.
-  std::error_code ignored;
-  std::string target = path;
-  if (std::filesystem::exists(path, ignored)) {
-    target = std::filesystem::canonical(path, ignored).string();
-    if (target.empty() || !std::filesystem::is_regular_file(target, ignored))
-      return userError(path + ": cannot be written: it exists and is not a "
-                              "regular file; name a file");
-  }
-  std::string temporary = target + format(".%ld.tmp", (long)::getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "wb");
-  if (!file)
-    return userError(path + ": cannot be written: " + std::strerror(errno));
-  int error = write(file);
-  bool failed = error != 0;
-  if (!failed && (std::ferror(file) || std::fflush(file) != 0 ||
-                  ::fsync(::fileno(file)) != 0)) {
-    failed = true;
-    error = errno;
-  }
-  failed |= std::fclose(file) != 0;
-  if (!failed && std::rename(temporary.c_str(), target.c_str()) == 0)
-    return Status::success();
-  if (!failed)
-    error = errno;
-  ::unlink(temporary.c_str());
-  return userError(path + ": cannot be written: " + std::strerror(error));
-}
-
-Status
-rondo::runtime::writeFile(const std::string &path,
-                          const std::function<void(std::FILE *)> &write) {
-  return replaceFile(path, [&](std::FILE *file) {
-    write(file);
-    return 0;
-  });
-}
 
 /// A tensor's data in the file, in chunks that any thread writes.
 struct TensorWriter {

@@ -60,14 +60,10 @@ struct TensorToWrite {
   std::function<void(uint64_t begin, uint64_t end, float *values)> fill;
 };
 
-/// Writes beside `path` and renames, so that a file of that name is always
-/// whole. `workers` share the work, if given.
+/// Writes as replaceFile does. `workers` share the work, if given.
 Status writeSafetensors(const std::string &path,
                         std::span<const TensorToWrite> tensors,
                         WorkerPool *workers = nullptr);
-/// The same for anything else: `write` gets an open stream.
-Status writeFile(const std::string &path,
-                 const std::function<void(std::FILE *)> &write);
 
 } // namespace rondo::runtime
 

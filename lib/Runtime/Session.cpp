@@ -69,6 +69,10 @@ void Session::Impl::buildTasks() {
       task.kind = TaskKind::Zero;
       task.bytes = op.operands()->Get(0)->bytes();
       break;
+    case OpKind::Round:
+      task.kind = TaskKind::Round;
+      task.bytes = op.operands()->Get(0)->bytes();
+      break;
     case OpKind::Launch:
       task.kind = TaskKind::Launch;
       task.entry = (uint32_t)op.entry();
@@ -165,7 +169,7 @@ Status Session::Impl::open() {
     return flagsError(program.path() + ": was compiled for '" +
                       std::string(target) +
                       "' and holds no code for GPUs; compile it again with "
-                      "--target=sm_90 or what your GPU is, or run it with " +
+                      "--target=h200 or what your GPU is, or run it with " +
                       format("--device=host:%u", table.devices()));
   if (Status status = Executable::create(program, executable); !status.ok())
     return status;
@@ -206,6 +210,7 @@ Status Session::Impl::open() {
       !status.ok())
     return status;
   ops.emplace(program, *executable, *parameters, inputs, *workers, failure);
+  ops->readsDevices = kind == "host";
   buildTasks();
   // Salts beyond those of the devices' lanes.
   uint64_t salt = (uint64_t)table.devices() * 8;
@@ -354,10 +359,14 @@ Status Session::start(uint64_t steps, bool captureGradients) {
   if (impl->options.trace)
     batch->spans.resize(steps * impl->tasks.size());
   if (captureGradients) {
-    // The buffers are made, and the step named, while nothing runs.
-    if (Status status = synchronize(); !status.ok())
+    // The buffers are made while nothing runs, and keep one step's gradients.
+    uint64_t captured = impl->ops->captureStep.load(std::memory_order_relaxed);
+    Status status =
+        captured == UINT64_MAX ? synchronize() : impl->waitIteration(captured);
+    if (!status.ok())
       return status;
-    impl->parameters->enableGradients();
+    if (captured == UINT64_MAX)
+      impl->parameters->enableGradients();
     impl->ops->captureStep.store(first + steps - 1, std::memory_order_relaxed);
   }
   Impl::Batch *last =

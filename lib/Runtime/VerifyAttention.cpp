@@ -114,11 +114,14 @@ std::vector<uint64_t> ProgramVerifier::checkAttention(const program::Call &call,
   if (block.batch < 1 || sizes.batch % block.batch || block.heads < 1 ||
       sizes.heads % block.heads ||
       block.heads % (sizes.heads / sizes.keyHeads) || block.rows < 1 ||
-      block.rows > sizes.rows)
-    fail("%s: blocks of %lld x %lld x %lld of %lld x %lld x %lld rows",
+      block.rows > sizes.rows || block.keys < 1 || block.keys > sizes.keys ||
+      (block.keys < sizes.keys &&
+       (shape.window || (shape.causal && block.keys < block.rows))))
+    fail("%s: blocks of %lld x %lld x %lld rows x %lld keys of %lld x %lld x "
+         "%lld x %lld",
          what.c_str(), (long long)block.batch, (long long)block.heads,
-         (long long)block.rows, (long long)sizes.batch, (long long)sizes.heads,
-         (long long)sizes.rows);
+         (long long)block.rows, (long long)block.keys, (long long)sizes.batch,
+         (long long)sizes.heads, (long long)sizes.rows, (long long)sizes.keys);
   else if (shape.libraryBytes > shape.workspaceBytes ||
            layOutAttention(sizes, block, shape.libraryBytes).bytes >
                shape.workspaceBytes)

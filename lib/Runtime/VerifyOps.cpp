@@ -31,6 +31,7 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
     return lane > ProgramLane::Compute && lane < ProgramLane::Update;
   case OpKind::Launch:
   case OpKind::Zero:
+  case OpKind::Round:
     return lane == ProgramLane::Compute;
   case OpKind::StageInput:
   case OpKind::CountLabels:
@@ -62,6 +63,9 @@ void Verifier::checkOps() {
   if (kinds[OpKind::Seed] > 1 || kinds[OpKind::Clip] > 1)
     fail("%u Seed and %u Clip operations, at most one of each",
          kinds[OpKind::Seed], kinds[OpKind::Clip]);
+  if (scalesLoss() && (kinds[OpKind::Seed] != 1 || kinds[OpKind::Clip] != 1))
+    fail("losses are scaled, but %u Seed and %u Clip operations do it",
+         kinds[OpKind::Seed], kinds[OpKind::Clip]);
   for (uint32_t block = 0; block < members.size(); ++block)
     if (!members[block].empty() && !optimized.count((int32_t)block))
       fail("%s has trainable parameters but no Optimizer operation",
@@ -70,7 +74,7 @@ void Verifier::checkOps() {
 
 void Verifier::checkOp(uint32_t index) {
   const program::Op &op = *table.ops()->Get(index);
-  if (op.kind() > OpKind::Optimizer || op.lane() > ProgramLane::Staging) {
+  if (op.kind() > OpKind::Round || op.lane() > ProgramLane::Staging) {
     fail("op %u: kind %d on lane %d", index, (int)op.kind(), (int)op.lane());
     return;
   }
@@ -111,8 +115,12 @@ void Verifier::checkOp(uint32_t index) {
            (unsigned long long)operandBytes(op, 1));
     return;
   case OpKind::Zero:
+  case OpKind::Round:
     if (operandCount(op) != 1)
       fail("%s: %u operands, not one", what.c_str(), operandCount(op));
+    else if (op.kind() == OpKind::Round && operandBytes(op, 0) % 4 != 0)
+      fail("%s: rounds %llu bytes of float32", what.c_str(),
+           (unsigned long long)operandBytes(op, 0));
     return;
   case OpKind::Launch:
     return checkLaunch(op, what);
@@ -229,6 +237,8 @@ void Verifier::checkStaging(const program::Op &op, const std::string &what) {
     return;
   }
   uint32_t scalars = table.weigh_by_labels() ? 2 * step : step;
+  if (op.kind() == OpKind::Seed && scalesLoss())
+    ++scalars;
   if (operandCount(op) != scalars) {
     fail("%s: %u operands, not %u: %u micro-batches%s", what.c_str(),
          operandCount(op), scalars, step,
@@ -249,8 +259,10 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
   }
   switch (op.kind()) {
   case OpKind::Accumulate:
-    if (operands != 2 || operandBytes(op, 0) != operandBytes(op, 1) ||
-        operandBytes(op, 0) % 4 != 0)
+    if (operands != 2 || operandBytes(op, 0) % 4 != 0 ||
+        (operandBytes(op, 0) != operandBytes(op, 1) &&
+         !(roundsGradients() &&
+           operandBytes(op, 0) == 2 * operandBytes(op, 1))))
       fail("%s: adds %llu bytes to %llu", what.c_str(),
            (unsigned long long)operandBytes(op, 1),
            (unsigned long long)operandBytes(op, 0));
@@ -264,8 +276,7 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
       int64_t block = blockOfGradient(table, op, i);
       if (block < 0 || block >= sizeOf(table.blocks()))
         fail("%s: operand %u is no block's gradient", what.c_str(), i);
-      else if (operandBytes(op, i) <
-               table.blocks()->Get((uint32_t)block)->gradient_bytes())
+      else if (!holdsGradient(op, i, *table.blocks()->Get((uint32_t)block)))
         fail("%s: operand %u has %llu bytes, its block's gradient %llu",
              what.c_str(), i, (unsigned long long)operandBytes(op, i),
              (unsigned long long)table.blocks()
@@ -273,15 +284,19 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
                  ->gradient_bytes());
     }
     return;
-  case OpKind::Clip:
-    for (uint32_t i = 0; i + 1 < operands; ++i)
+  case OpKind::Clip: {
+    uint32_t sums = operands - 1;
+    if (scalesLoss() && operandBytes(op, --sums) < 4)
+      fail("%s: no room for the loss scale", what.c_str());
+    for (uint32_t i = 0; i < sums; ++i)
       if (operandBytes(op, i) % 8 != 0)
         fail("%s: operand %u has %llu bytes of doubles", what.c_str(), i,
              (unsigned long long)operandBytes(op, i));
     if (operandBytes(op, operands - 1) < 4 || !table.optimizer() ||
-        !(table.optimizer()->clip_norm() > 0))
+        !(table.optimizer()->clip_norm() > 0 || scalesLoss()))
       fail("%s: without a norm to clip to", what.c_str());
     return;
+  }
   default:
     return checkOptimizer(op, what);
   }
@@ -305,7 +320,7 @@ void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
          without, without + 1);
     return;
   }
-  if (operandBytes(op, 0) < block.gradient_bytes())
+  if (!holdsGradient(op, 0, block))
     fail("%s: a gradient of %llu bytes, not %llu", what.c_str(),
          (unsigned long long)operandBytes(op, 0),
          (unsigned long long)block.gradient_bytes());

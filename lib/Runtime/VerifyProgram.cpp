@@ -14,6 +14,7 @@
 #include "ProgramVerifier.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <set>
@@ -90,6 +91,9 @@ void Verifier::checkShape() {
          (unsigned long long)table.device_bytes(),
          (unsigned long long)table.pinned_bytes(),
          (unsigned long long)table.host_bytes());
+  if (!roundsGradients() &&
+      table.gradient_transfer() != program::ElementType::F32)
+    fail("gradients travel as element type %d", (int)table.gradient_transfer());
   checkBlob(table.kernels(), "the kernels");
   for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
     checkBlob(table.device_code()->Get(i)->ptx(),
@@ -97,11 +101,14 @@ void Verifier::checkShape() {
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());
-    for (double value : {optimizer->learning_rate(), optimizer->beta1(),
-                         optimizer->beta2(), optimizer->epsilon(),
-                         optimizer->weight_decay(), optimizer->clip_norm()})
-      if (!(value >= 0 && value < 1e30))
+    for (double value :
+         {optimizer->learning_rate(), optimizer->beta1(), optimizer->beta2(),
+          optimizer->epsilon(), optimizer->weight_decay(),
+          optimizer->clip_norm(), optimizer->loss_scale()})
+      if (!(value >= 0 && std::isfinite((float)value)))
         fail("an optimizer constant is %g", value);
+    if (optimizer->loss_scale() > 0 && optimizer->scale_growth() == 0)
+      fail("the loss scale grows after 0 steps");
   }
 }
 
@@ -197,7 +204,8 @@ void Verifier::checkBlocks() {
     // Sums over rounds and tied uses lie in host memory, what one download
     // brings in the pinned arena.
     checkBufferList(block.gradients(), what + " gradients",
-                    block.gradient_bytes(), Space::Host, true);
+                    block.gradient_bytes() / (roundsGradients() ? 2 : 1),
+                    Space::Host, true);
     checkBufferList(block.master(), what + " master", 0, Space::Host, true);
     checkBufferList(block.moments(), what + " moments", 0, Space::Host, true);
   }
@@ -301,6 +309,43 @@ void Verifier::checkEntries() {
       checkCall(*entry.calls()->Get(c), what + " call " + std::to_string(c),
                 needed[i]);
   }
+  checkLabelEntry();
+}
+
+/// Its count is the argument after the inputs.
+void Verifier::checkLabelEntry() {
+  if (table.label_entry() < 0)
+    return;
+  if ((uint32_t)table.label_entry() >= sizeOf(table.entries())) {
+    fail("label entry %d of %u", table.label_entry(), sizeOf(table.entries()));
+    return;
+  }
+  const std::vector<uint64_t> &bytes = needed[(size_t)table.label_entry()];
+  uint32_t inputs = sizeOf(table.label_inputs()),
+           arguments =
+               table.entries()->Get((uint32_t)table.label_entry())->arguments();
+  if (arguments != inputs + 1 || bytes.size() < arguments) {
+    fail("label entry: %u arguments for %u inputs and a count", arguments,
+         inputs);
+    return;
+  }
+  for (uint32_t i = 0; i < inputs; ++i) {
+    uint32_t number = table.label_inputs()->Get(i);
+    if (number >= sizeOf(table.inputs())) {
+      fail("label entry: input %u of %u", number, sizeOf(table.inputs()));
+      continue;
+    }
+    const program::Input &input = *table.inputs()->Get(number);
+    uint64_t elements = 0;
+    countElements(input.shape(), elements);
+    if (bytes[i] > elements * elementBytes(input.type()))
+      fail("label entry: argument %u has %llu bytes, its calls touch %llu", i,
+           (unsigned long long)(elements * elementBytes(input.type())),
+           (unsigned long long)bytes[i]);
+  }
+  if (bytes[inputs] > 4)
+    fail("label entry: the count has 4 bytes, its calls touch %llu",
+         (unsigned long long)bytes[inputs]);
 }
 
 /// Elements that a matrix of rows x columns with a leading dimension spans, in
@@ -347,6 +392,28 @@ void Verifier::checkLaunchShape(const program::Call &call,
     fail("%s: %u bytes of shared memory", what.c_str(), call.shared_bytes());
 }
 
+void Verifier::checkIndices(
+    const program::Call &call, const std::string &what,
+    const std::function<void(uint32_t, uint64_t)> &touch) {
+  uint32_t tuple = sizeOf(call.index_extents());
+  if (tuple == 0)
+    return;
+  bool integers = call.index_type() == program::ElementType::I64 ||
+                  call.index_type() == program::ElementType::I32;
+  bool positive = call.index_rows() >= 0;
+  for (int64_t extent : *call.index_extents())
+    positive &= extent >= 0;
+  uint64_t bytes = 0;
+  if (!integers || !positive || sizeOf(call.addresses()) < 2 ||
+      __builtin_mul_overflow((uint64_t)call.index_rows(),
+                             tuple * elementBytes(call.index_type()), &bytes))
+    fail("%s: %lld rows of %u indices of type %d in %u pointers", what.c_str(),
+         (long long)call.index_rows(), tuple, (int)call.index_type(),
+         sizeOf(call.addresses()));
+  else
+    touch(1, bytes);
+}
+
 void Verifier::checkCall(const program::Call &call, const std::string &what,
                          std::vector<uint64_t> &needed) {
   auto touch = [&](uint32_t address, uint64_t bytes) {
@@ -378,6 +445,7 @@ void Verifier::checkCall(const program::Call &call, const std::string &what,
            (long long)call.extent(), addresses);
     for (uint32_t i = 0; i < addresses; ++i)
       touch(i, 0);
+    checkIndices(call, what, touch);
     checkLaunchShape(call, what);
     return;
   case CallKind::Zero:

@@ -108,8 +108,10 @@ Operand HostBuffers::moment(uint32_t block, uint32_t index) {
 }
 
 Operand HostBuffers::landing(uint32_t block, uint32_t layer, Access access) {
-  return single(describeValue(model, {ValueKind::Gradient, block, layer}),
-                Space::Pinned, model.blocks[block].gradientBytes, access);
+  return single(
+      describeValue(model, {ValueKind::Gradient, block, layer}), Space::Pinned,
+      model.blocks[block].gradientBytes / (model.roundGradients ? 2 : 1),
+      access);
 }
 
 Operand HostBuffers::sum(uint32_t block, uint32_t layer, Access access) {
@@ -121,6 +123,17 @@ Operand HostBuffers::sum(uint32_t block, uint32_t layer, Access access) {
 Operand HostBuffers::partials(uint32_t block, uint64_t bytes, Access access) {
   return single("squares of '" + model.blocks[block].name + "'", Space::Host,
                 bytes, access);
+}
+
+Operand HostBuffers::lossScale(Access access) {
+  if (model.staleness == 0)
+    return single("loss scale", Space::Host, 4, access);
+  return {{make("loss scale even", Space::Host, 4),
+           make("loss scale odd", Space::Host, 4)},
+          0,
+          0,
+          4,
+          access};
 }
 
 Operand HostBuffers::coefficient(Access access) {

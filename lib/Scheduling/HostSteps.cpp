@@ -54,6 +54,8 @@ void IterationBuilder::emitInputs() {
           else if (model.countLabels)
             op.operands.push_back(host.perStep("label count", 4, r, m, access));
         }
+    if (model.scaleLoss)
+      op.operands.push_back(host.lossScale(Access::Read));
     op.duration = hostTime(op);
   };
   if (!model.countLabels)
@@ -99,8 +101,8 @@ void IterationBuilder::emitInputs() {
 
 Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
   uint32_t layer = *blocks[block].gradientLayers.begin();
-  return model.rounds == 1 ? host.landing(block, layer, access)
-                           : host.sum(block, layer, access);
+  return sumsApart(block) ? host.sum(block, layer, access)
+                          : host.landing(block, layer, access);
 }
 
 void IterationBuilder::emitUpdates(size_t slot) {
@@ -111,12 +113,14 @@ void IterationBuilder::emitUpdates(size_t slot) {
       continue;
     // Uses of a tied block are added in layer order.
     for (uint32_t layer : state.gradientLayers) {
-      if (layer == *state.gradientLayers.begin())
+      bool first = layer == *state.gradientLayers.begin();
+      if (first && (model.rounds > 1 || !sumsApart(b)))
         continue;
       Op &op = emit(OpKind::Accumulate, LaneKind::Update,
                     "add use of " + model.blocks[b].name + " by " +
                         model.layers[layer].name);
-      op.operands = {gradientOf(b, Access::ReadWrite),
+      op.first = first;
+      op.operands = {gradientOf(b, first ? Access::Write : Access::ReadWrite),
                      model.rounds == 1 ? host.landing(b, layer, Access::Read)
                                        : host.sum(b, layer, Access::Read)};
       op.layer = (int32_t)layer;
@@ -145,6 +149,8 @@ void IterationBuilder::emitUpdates(size_t slot) {
       squares.push_back(host.partials(b, squaresBytes(b), Access::Read));
       order.push_back(b);
     }
+  if (model.scaleLoss)
+    squares.push_back(host.lossScale(Access::ReadWrite));
   squares.push_back(host.coefficient(Access::Write));
   Op &op = emit(OpKind::Clip, LaneKind::Update, "clip");
   op.operands = std::move(squares);

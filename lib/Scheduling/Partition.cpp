@@ -154,7 +154,8 @@ const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin,
   result.pace.parameters =
       predictCopy(problem.machine, true, result.stage.parameterBytes);
   result.pace.gradients =
-      predictCopy(problem.machine, false, result.stage.gradientBytes);
+      predictCopy(problem.machine, false,
+                  result.stage.gradientBytes / (model.roundGradients ? 2 : 1));
   return result;
 }
 

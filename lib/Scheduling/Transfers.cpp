@@ -240,21 +240,41 @@ void IterationBuilder::emitLaunch(size_t slot, uint32_t launch,
   op.duration = info.entry->time;
 }
 
+/// In the order of the compute lane: behind the last launch that adds to it.
+void IterationBuilder::emitGradientRounding(size_t slot, uint32_t value) {
+  const Slot &where = plan.slots[slot];
+  const StageValue &info = shapes[where.stage].values[value];
+  Op &op = emit(OpKind::Round, LaneKind::Compute,
+                "round " + describeValue(model, info.key) + suffix(slot));
+  op.device = (int32_t)where.device;
+  op.operands = {withAccess(held[slot][value], Access::ReadWrite)};
+  op.slot = (int32_t)slot;
+  op.round = (int32_t)where.round;
+  op.layer = (int32_t)info.key.index;
+  op.block = (int32_t)info.key.owner;
+  op.duration = machine.launchLatency;
+  if (machine.deviceBandwidth > 0)
+    op.duration += 1.5 * (double)info.bytes / machine.deviceBandwidth * 1e9;
+}
+
 void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   const Slot &where = plan.slots[slot];
   const StageValue &info = shapes[where.stage].values[value];
+  if (model.roundGradients)
+    emitGradientRounding(slot, value);
   uint32_t block = info.key.owner, layer = info.key.index;
   std::string name = describeValue(model, info.key) + suffix(slot);
   Op &op = emit(OpKind::Download, LaneKind::GradientDown, "download " + name);
   op.device = (int32_t)where.device;
   op.operands = {withAccess(held[slot][value], Access::Read),
                  host.landing(block, layer, Access::Write)};
+  op.operands[0].bytes = op.operands[1].bytes;
   op.slot = (int32_t)slot;
   op.round = (int32_t)where.round;
   op.layer = (int32_t)layer;
   op.block = (int32_t)block;
   op.priority = kGradients;
-  op.duration = predictCopy(machine, false, info.bytes);
+  op.duration = predictCopy(machine, false, op.operands[1].bytes);
   if (model.rounds == 1)
     return;
   Op &add = emit(OpKind::Accumulate, LaneKind::Update, "add " + name);

@@ -43,6 +43,9 @@ public:
   Operand sum(uint32_t block, uint32_t layer, Access access);
   Operand partials(uint32_t block, uint64_t bytes, Access access);
   Operand coefficient(Access access);
+  /// The scale of this iteration's loss; what is written there is that of the
+  /// next one that comes by.
+  Operand lossScale(Access access);
   /// The label count's workspace; counts run one after the other.
   Operand countScratch();
 
@@ -94,9 +97,15 @@ private:
   void emitValueDownload(size_t slot, uint32_t value, uint32_t microBatch);
   void emitLaunch(size_t slot, uint32_t launch, uint32_t microBatch);
   void emitGradientDownload(size_t slot, uint32_t value);
+  void emitGradientRounding(size_t slot, uint32_t value);
   void emitUpdates(size_t slot);
   void emitOptimizer(uint32_t block);
   void emitLoss();
+  /// Whether the block's gradients are added up beside where they land.
+  bool sumsApart(uint32_t block) const {
+    return model.rounds > 1 ||
+           (model.roundGradients && blocks[block].gradientLayers.size() > 1);
+  }
   /// The block's whole gradient: of all uses and rounds.
   Operand gradientOf(uint32_t block, Access access);
   /// One partial sum a trainable parameter of the block.

@@ -1,5 +1,4 @@
-//===- Config.cpp - Config in and out of a module
-//----------------------------===//
+//===- Config.cpp - Config in and out of a module ------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,9 +29,13 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("rotate", config.rotate);
   visit("clip_grad_norm", config.clipGradNorm);
   visit("weigh_by_labels", config.weighByLabels);
+  visit("allow_tf32", config.allowTf32);
+  visit("round_gradients", config.roundGradients);
+  visit("loss_scale", config.lossScale);
   visit("recompute", config.recompute);
   visit("head_chunk", config.headChunk);
   visit("attention", config.attention);
+  visit("attention_memory", config.attentionMemory);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
   visit("learning_rate", config.optimizer.learningRate);
@@ -47,6 +50,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("machine_device_bytes", machine.deviceBytes);
   visit("machine_host_bytes", machine.hostBytes);
   visit("machine_product_flops", machine.productFlops);
+  visit("machine_product_flops_f32", machine.productFlopsF32);
   visit("machine_scalar_flops", machine.scalarFlops);
   visit("machine_device_bandwidth", machine.deviceBandwidth);
   visit("machine_upload_bandwidth", machine.uploadBandwidth);

@@ -1,5 +1,4 @@
-//===- Options.cpp - Values of the command line
-//-------------------------------===//
+//===- Options.cpp - Values of the command line --------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Support/Config.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -16,8 +16,17 @@
 using namespace llvm;
 using namespace rondo;
 
+/// Sizes stay below what a signed number of 64 bits holds.
+static constexpr double kMostBytes = 9e18;
+
 static Error fail(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// A step computes in f32: neither infinite there nor, unless it is, 0.
+static bool fitsFloat(double number) {
+  auto narrow = (float)number;
+  return std::isfinite(narrow) && (narrow != 0 || number == 0);
 }
 
 /// Splits "key=value"; the value must be a finite number.
@@ -37,6 +46,7 @@ Expected<OptimizerConfig> rondo::parseOptimizer(StringRef text) {
   optimizer.kind = parts.front().str();
   if (optimizer.kind != "adamw")
     return fail("optimizer '" + parts.front() + "' is not known; known: adamw");
+  StringSet<> given;
   for (StringRef part : drop_begin(parts)) {
     auto setting = parseSetting(part);
     if (!setting)
@@ -52,10 +62,15 @@ Expected<OptimizerConfig> rondo::parseOptimizer(StringRef text) {
     if (!field)
       return fail("adamw has no setting '" + key +
                   "'; known: lr, beta1, beta2, eps, weight-decay");
+    if (!given.insert(key).second)
+      return fail("adamw: " + key + " is given twice");
+    // 1 as an f32 is 1.
     bool ratio = key == "beta1" || key == "beta2";
-    if (value < 0 || (ratio && value >= 1))
+    if (value < 0 || (ratio && (float)value >= 1))
       return fail("adamw: " + part +
                   (ratio ? " must be in [0, 1)" : " must not be negative"));
+    if (!fitsFloat(value))
+      return fail("adamw: " + part + " is beyond the range of f32");
     *field = value;
   }
   return optimizer;
@@ -79,8 +94,14 @@ Expected<ParameterGroup> rondo::parseParameterGroup(StringRef text) {
     if (setting->first != "weight-decay" && setting->first != "lr")
       return fail("a parameter group has no setting '" + setting->first +
                   "'; known: weight-decay, lr");
+    for (const auto &[key, value] : settings)
+      if (key == setting->first)
+        return fail("parameter group '" + text + "': " + key +
+                    " is given twice");
     if (setting->second < 0)
       return fail("parameter group: " + tail + " must not be negative");
+    if (!fitsFloat(setting->second))
+      return fail("parameter group: " + tail + " is beyond the range of f32");
     settings.push_back({setting->first.str(), setting->second});
     rest = head;
   }
@@ -95,6 +116,22 @@ Expected<ParameterGroup> rondo::parseParameterGroup(StringRef text) {
   group.pattern = rest.str();
   group.settings.assign(settings.rbegin(), settings.rend());
   return group;
+}
+
+bool ParameterGroup::matches(ArrayRef<std::string> names) const {
+  Regex whole("^(" + pattern + ")$");
+  return any_of(names, [&](const std::string &name) {
+    return !name.empty() && whole.match(name);
+  });
+}
+
+Expected<double> rondo::parseClipNorm(StringRef text) {
+  double number;
+  if (text.getAsDouble(number) || !(number > 0) || !fitsFloat(number))
+    return fail("'" + text +
+                "' is not a positive number in the range of f32; "
+                "without the flag nothing is clipped");
+  return number;
 }
 
 Expected<int64_t> rondo::parseBytes(StringRef text) {
@@ -114,9 +151,12 @@ Expected<int64_t> rondo::parseBytes(StringRef text) {
                       .Default(0);
   double number;
   if (digits.empty() || digits.getAsDouble(number) || factor == 0 ||
-      number * factor >= 9e18)
+      number * factor >= kMostBytes)
     return fail("'" + text +
                 "' is not a size; write 24GiB, 800MB or a number of bytes");
+  if (number * factor < 1)
+    return fail("'" + text +
+                "' is less than a byte; leave the flag out for the default");
   return (int64_t)(number * factor);
 }
 
@@ -151,16 +191,16 @@ Expected<Attention> rondo::parseAttention(StringRef text) {
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;
   return {
-      // name, devices, device bytes, host bytes, products, generated code,
-      // device memory, up, down, host memory, launch, copy
-      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 1e10, 1e10, 8e9, 8e9, 1.5e10, 500,
-       2000},
-      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 1.0e12, 2.5e10,
+      // name, devices, device bytes, host bytes, products, those in f32,
+      // generated code, device memory, up, down, host memory, launch, copy
+      {"host", 1, 24 * GiB, 1024 * GiB, 6e10, 6e10, 1e10, 1e10, 8e9, 8e9,
+       1.5e10, 500, 2000},
+      {"rtx4090", 1, 24 * GiB, 800 * GiB, 3.3e14, 8.2e13, 8.2e13, 1.0e12,
+       2.5e10, 2.5e10, 2.5e11, 3000, 10000},
+      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 1.9e13, 2.0e12, 2.5e10,
        2.5e10, 2.5e11, 3000, 10000},
-      {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 2.0e12, 2.5e10, 2.5e10,
-       2.5e11, 3000, 10000},
-      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.7e13, 4.8e12, 5.5e10, 5.5e10,
-       8.8e10, 3000, 10000},
+      {"h200", 1, 139 * GiB, 128 * GiB, 7.7e14, 6.2e13, 6.7e13, 4.2e12, 5.5e10,
+       5.5e10, 1.2e11, 5000, 10000},
   };
 }
 
@@ -185,11 +225,13 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
     return fail("target '" + nameOrFile + "': not a JSON object");
   scheduling::Machine machine = knownMachines().front();
   machine.name = "custom";
+  machine.productFlopsF32 = 0; // as the file's others, unless it says
   std::pair<StringRef, uint64_t *> sizes[] = {
       {"device_bytes", &machine.deviceBytes},
       {"host_bytes", &machine.hostBytes}};
   std::pair<StringRef, double *> speeds[] = {
       {"product_flops", &machine.productFlops},
+      {"product_flops_f32", &machine.productFlopsF32},
       {"scalar_flops", &machine.scalarFlops},
       {"device_bandwidth", &machine.deviceBandwidth},
       {"upload_bandwidth", &machine.uploadBandwidth},
@@ -211,8 +253,12 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
                   "' must be a positive number");
     bool found = false;
     for (auto &[name, size] : sizes)
-      if (key == name)
+      if (key == name) {
+        if (*number < 1 || *number >= kMostBytes)
+          return fail("target '" + nameOrFile + "': '" + key +
+                      "' must be a number of bytes");
         *size = (uint64_t)*number, found = true;
+      }
     for (auto &[name, speed] : speeds)
       if (key == name)
         *speed = *number, found = true;

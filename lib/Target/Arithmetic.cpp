@@ -56,6 +56,17 @@ std::string target::describeArithmetic(ModuleOp module, const Config &config) {
       << " micro-batches, staleness " << config.staleness << ", "
       << (config.weighByLabels ? "weighed by labels" : "equal weights")
       << ", clip " << llvm::formatv("{0:e17}", config.clipGradNorm) << "\n";
+  if (config.allowTf32)
+    out << "products of f32 in tf32 where devices have it\n";
+  if (config.roundGradients)
+    out << "gradients travel as bf16\n";
+  bool scales = llvm::any_of(
+      module.getOps<nn::ParameterOp>(), [](nn::ParameterOp parameter) {
+        return getElementTypeOrSelf(parameter.getType()).isF16();
+      });
+  if (scales)
+    out << "loss scale " << llvm::formatv("{0:e17}", config.lossScale)
+        << " at first\n";
   const OptimizerConfig &optimizer = config.optimizer;
   out << llvm::formatv(
       "optimizer {0} {1:e17} {2:e17} {3:e17} {4:e17} {5:e17}\n", optimizer.kind,

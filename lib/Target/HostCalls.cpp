@@ -112,6 +112,10 @@ std::string target::getKernelSymbol(Operation *op) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+static Type getElementType(Value memref) {
+  return cast<MemRefType>(memref.getType()).getElementType();
+}
+
 static Call::Address getAddress(FuncOp function, Value memref,
                                 int64_t element = 0) {
   Type type = cast<MemRefType>(memref.getType()).getElementType();
@@ -204,9 +208,17 @@ static void fillKernel(FuncOp function, Operation &op, Call &call) {
       })
       .Case<GatherOp>([&](GatherOp gather) {
         call.extent = gather.getOuter() * gather.getCount();
+        call.indexExtents.assign(gather.getExtents().begin(),
+                                 gather.getExtents().end());
+        call.indexRows = gather.getBatched() ? call.extent : gather.getCount();
+        call.indexType = getElementType(gather.getIndices());
       })
-      .Case<ScatterAddOp>(
-          [&](ScatterAddOp scatter) { call.extent = scatter.getInner(); })
+      .Case<ScatterAddOp>([&](ScatterAddOp scatter) {
+        call.extent = scatter.getInner();
+        call.indexExtents = {(int64_t)scatter.getExtent()};
+        call.indexRows = scatter.getCount();
+        call.indexType = getElementType(scatter.getIndices());
+      })
       .Case<ConstantOp>([&](ConstantOp) { call.extent = 1; });
 }
 

@@ -94,52 +94,100 @@ static constexpr StringLiteral kFeatures[] = {"sse3",
                                               "vpclmulqdq",
                                               "gfni"};
 
-static FailureOr<std::unique_ptr<llvm::TargetMachine>>
-createTarget(Location loc, StringRef cpu, HostObject &object) {
+/// Those of `kFeatures` that kernels use whatever the processor.
+static constexpr StringLiteral kNeeded[] = {"avx2", "fma", "f16c"};
+
+static const llvm::Target *findTarget(const llvm::Triple &triple,
+                                      std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  return llvm::TargetRegistry::lookupTarget(triple, error);
+}
+
+static std::string getMissingFeatures(const llvm::MCSubtargetInfo &info,
+                                      const llvm::Triple &triple) {
+  std::string missing;
+  for (StringRef needed : kNeeded)
+    if (triple.isX86() && !info.checkFeatures(("+" + needed).str()))
+      missing += (missing.empty() ? "" : ", ") + needed.str();
+  return missing;
+}
+
+/// All that LLVM knows and kernels can run on, in its order.
+static std::string listProcessors(const llvm::Target &target,
+                                  const llvm::Triple &triple,
+                                  const llvm::MCSubtargetInfo &any) {
+  std::string names = "native";
+  for (const llvm::SubtargetSubTypeKV &processor :
+       any.getAllProcessorDescriptions()) {
+    std::unique_ptr<llvm::MCSubtargetInfo> info(
+        target.createMCSubtargetInfo(triple, processor.Key, ""));
+    if (info && getMissingFeatures(*info, triple).empty())
+      names += ", " + std::string(processor.Key);
+  }
+  return names;
+}
+
+llvm::Error target::checkHostCpu(StringRef cpu) {
+  auto fail = [](const Twine &message) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+  };
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target) {
-    emitError(loc) << "internal error: no code can be generated for "
-                   << triple.str() << ": " << error;
+  const llvm::Target *target = findTarget(triple, error);
+  if (!target)
+    return fail("no code can be generated for " + triple.str() + ": " + error);
+  // Made for no processor: LLVM prints a line of its own for a wrong one.
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!info)
+    return fail("no code can be generated for " + triple.str());
+  bool isNative = cpu == "native";
+  std::string name = isNative ? llvm::sys::getHostCPUName().str() : cpu.str();
+  if (!info->isCPUStringValid(name))
+    return fail("processor '" + name + "' is not known; known: " +
+                listProcessors(*target, triple, *info));
+  std::string features;
+  if (isNative)
+    for (auto &[feature, has] : llvm::sys::getHostCPUFeatures())
+      if (has)
+        features += (features.empty() ? "+" : ",+") + feature.str();
+  info.reset(target->createMCSubtargetInfo(triple, name, features));
+  std::string missing = getMissingFeatures(*info, triple);
+  if (!missing.empty())
+    return fail("processor '" + name + "' lacks " + missing +
+                ", and kernels need at least x86-64-v3; usable: " +
+                listProcessors(*target, triple, *info));
+  return llvm::Error::success();
+}
+
+static FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createTarget(Location loc, StringRef cpu, HostObject &object) {
+  if (llvm::Error error = checkHostCpu(cpu)) {
+    emitError(loc) << "host code: " << llvm::toString(std::move(error));
     return failure();
   }
-  std::string name =
-      cpu == "native" ? llvm::sys::getHostCPUName().str() : cpu.str();
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target = findTarget(triple, error);
+  bool isNative = cpu == "native";
+  std::string name = isNative ? llvm::sys::getHostCPUName().str() : cpu.str();
   std::string features;
   // The name of a family says less than what the processor can do.
-  if (cpu == "native")
+  if (isNative)
     for (auto &[feature, has] : llvm::sys::getHostCPUFeatures())
       features += (features.empty() ? "" : ",") + std::string(has ? "+" : "-") +
                   feature.str();
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      target->createMCSubtargetInfo(triple, name, ""));
-  if (!info || !info->isCPUStringValid(name)) {
-    emitError(loc) << "unknown host processor '" << cpu
-                   << "'; use a name that clang knows as -mcpu, such as "
-                      "x86-64-v3, x86-64-v4 or native";
-    return failure();
-  }
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, name, features, options, llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Default));
-  std::string all = ("," + Twine(features) + ",").str();
   for (const llvm::SubtargetFeatureKV &feature :
        machine->getMCSubtargetInfo()->getEnabledProcessorFeatures())
     if (llvm::is_contained(kFeatures, StringRef(feature.Key)))
       object.cpuFeatures.push_back(feature.Key);
   llvm::sort(object.cpuFeatures);
-  for (StringRef needed : {"avx2", "fma", "f16c"})
-    if (triple.isX86() && !llvm::is_contained(object.cpuFeatures, needed)) {
-      emitError(loc) << "host processor '" << cpu << "' lacks " << needed
-                     << "; kernels need at least x86-64-v3 (avx2, fma, f16c)";
-      return failure();
-    }
   return machine;
 }
 

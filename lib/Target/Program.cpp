@@ -1,5 +1,4 @@
-//===- Program.cpp - Writes the .rondo file
-//----------------------------------------===//
+//===- Program.cpp - Writes the .rondo file -------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,6 +9,7 @@
 #include "rondo/Target/Program.h"
 #include "ProgramTables.h"
 #include "rondo/Dialect/NN/Utils.h"
+#include "rondo/Dialect/Pipe/Entries.h"
 #include "rondo/Dialect/Sched/Translation.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include "rondo/Target/GpuObject.h"
@@ -43,7 +43,7 @@ public:
       return failure();
     if (op->getArenaBytes().size() != 3)
       return op->emitError("has no memory plan; phase `memory` makes it");
-    if (failed(compileEntries(*schedule, info->placements)))
+    if (failed(compileEntries(*schedule, *info)))
       return failure();
     fillHeader(*info, *schedule, *plan);
     StringRef modelPath;
@@ -61,28 +61,54 @@ public:
   }
 
 private:
-  /// Compiles the entries that some operation launches, numbered by first use.
+  FailureOr<kern::FuncOp> findEntry(StringRef name, StringRef user) {
+    auto [bodyName, entryName] = name.split("::");
+    auto body = symbols.lookup<pipe::BodyOp>(bodyName);
+    auto function = body ? SymbolTable(body).lookup<kern::FuncOp>(entryName)
+                         : kern::FuncOp();
+    if (function)
+      return function;
+    return module.emitError()
+           << "operation '" << user << "' launches @" << bodyName << "::@"
+           << entryName << ", which is no kern.func";
+  }
+
+  /// Compiles the entries that some operation launches, numbered by first use,
+  /// and that which counts labels.
   LogicalResult compileEntries(const scheduling::Schedule &schedule,
-                               ArrayRef<planning::Placement> placements) {
+                               const planning::ModelInfo &info) {
     SmallVector<kern::FuncOp> functions;
     for (const scheduling::Op &op : schedule.ops) {
       if (op.entry.empty() ||
           !entryNumbers.insert({op.entry, (int32_t)functions.size()}).second)
         continue;
-      auto [bodyName, entryName] = StringRef(op.entry).split("::");
-      auto body = symbols.lookup<pipe::BodyOp>(bodyName);
-      auto function = body ? SymbolTable(body).lookup<kern::FuncOp>(entryName)
-                           : kern::FuncOp();
-      if (!function)
-        return module.emitError()
-               << "operation '" << op.name << "' launches @" << bodyName
-               << "::@" << entryName << ", which is no kern.func";
-      functions.push_back(function);
+      FailureOr<kern::FuncOp> function = findEntry(op.entry, op.name);
+      if (failed(function))
+        return failure();
+      functions.push_back(*function);
+    }
+    // Counting labels tells why a loss is not finite, too.
+    pipe::ChainOp chain = info.chain;
+    if (auto labels = chain.getLabels()) {
+      std::string entry =
+          (Twine(*labels) + "::" + pipe::getEntryName({pipe::EntryKind::Count}))
+              .str();
+      auto [place, isNew] =
+          entryNumbers.insert({entry, (int32_t)functions.size()});
+      if (isNew) {
+        FailureOr<kern::FuncOp> function = findEntry(entry, "count labels");
+        if (failed(function))
+          return failure();
+        functions.push_back(*function);
+      }
+      program.label_entry = place->second;
+      for (int64_t input : chain.getLabelInputs().value_or(ArrayRef<int64_t>()))
+        program.label_inputs.push_back((uint32_t)input);
     }
     // The optimizer also writes an upload copy where parameters are narrower
     // than their masters.
     Type copyType;
-    for (const planning::Placement &placement : placements) {
+    for (const planning::Placement &placement : info.placements) {
       Type element = placement.getType().getElementType();
       if (placement.gradientOffset >= 0 && !element.isF32())
         copyType = element;
@@ -141,6 +167,8 @@ private:
     program.micro_batches = config.microBatches;
     program.staleness = config.staleness;
     program.weigh_by_labels = info.model.countLabels;
+    if (info.model.roundGradients)
+      program.gradient_transfer = program::ElementType::BF16;
     program.device_bytes = schedule.arenaBytes[0];
     program.pinned_bytes = schedule.arenaBytes[1];
     program.host_bytes = schedule.arenaBytes[2];
@@ -217,7 +245,7 @@ private:
     }
   }
 
-  static std::unique_ptr<program::CallT> convert(const Call &call) {
+  std::unique_ptr<program::CallT> convert(const Call &call) const {
     auto table = std::make_unique<program::CallT>();
     table->kind = (program::CallKind)call.kind;
     for (const Call::Address &address : call.addresses)
@@ -227,6 +255,11 @@ private:
     table->begin = call.begin, table->extent = call.extent;
     table->bytes = call.bytes;
     table->node = call.node;
+    if (!call.indexExtents.empty()) {
+      table->index_extents = call.indexExtents;
+      table->index_rows = call.indexRows;
+      table->index_type = getElementType(call.indexType);
+    }
     if (!call.gpuSymbol.empty()) {
       table->gpu_symbol = call.gpuSymbol;
       table->block.assign(call.block.begin(), call.block.end());
@@ -250,6 +283,7 @@ private:
     gemm.type_a = getElementType(call.typeA),
     gemm.type_b = getElementType(call.typeB),
     gemm.type_c = getElementType(call.typeC);
+    gemm.tf32 = config.allowTf32 && (call.typeA.isF32() || call.typeB.isF32());
     return table;
   }
 
@@ -270,6 +304,7 @@ private:
     table->block_batch = call.attentionBlock.batch;
     table->block_heads = call.attentionBlock.heads;
     table->block_rows = call.attentionBlock.rows;
+    table->block_keys = call.attentionBlock.keys;
     return table;
   }
 

@@ -12,7 +12,6 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Regex.h"
 #include <filesystem>
 
 using namespace mlir;
@@ -150,14 +149,14 @@ private:
     program.parameters.push_back(std::move(table));
   }
 
-  /// The first group whose pattern matches the whole ONNX or source name.
+  /// The first group that matches one of its names.
   void setGroup(program::ParameterT &table) {
     table.weight_decay = (float)config.optimizer.weightDecay;
     table.learning_rate_scale = 1;
+    SmallVector<std::string> names{table.name, table.source};
+    names.append(table.copies.begin(), table.copies.end());
     for (const ParameterGroup &group : config.groups) {
-      llvm::Regex pattern("^(" + group.pattern + ")$");
-      if (!pattern.match(table.name) &&
-          (table.source.empty() || !pattern.match(table.source)))
+      if (!group.matches(names))
         continue;
       for (auto &[key, value] : group.settings) {
         if (key == "weight-decay")
@@ -227,6 +226,7 @@ void target::fillTables(const planning::ModelInfo &info,
   program.optimizer->epsilon = config.optimizer.epsilon;
   program.optimizer->weight_decay = config.optimizer.weightDecay;
   program.optimizer->clip_norm = config.clipGradNorm;
+  program.optimizer->loss_scale = info.model.scaleLoss ? config.lossScale : 0;
   program.optimizer->symbol = object.optimizer;
   program.optimizer->symbol_with_copy = object.optimizerWithCopy;
   TableWriter(info, schedule, config, modelPath, outputPath, blobs, program)

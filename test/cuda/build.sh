@@ -26,6 +26,7 @@ fi
 cp -L "$libraries/openblas-pthread/libopenblas.so.0" "$libraries"/lib{gfortran.so.5,quadmath.so.0} "$out/needs/lib/"
 ln -s libopenblas.so.0 "$out/needs/lib/libopenblas.so"
 RONDO_BIN=$build/bin python3 test/cuda/golden.py compile "$out/needs/golden"
+RONDO_BIN=$build/bin python3 test/cuda/precision.py compile "$out/needs/precision"
 RONDO_GPU_CASES=$out/needs/cases "$build/bin/RondoTargetTests" >"$out/cases.log" || { tail -40 "$out/cases.log"; exit 1; }
 tar -C "$out" -czf "$out/needs.tar.gz" needs
 ls -l "$out/needs.tar.gz"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a machine with GPUs: builds the runtime without LLVM, and runs the runtime's tests on the host and on all GPUs, the
-# recorded kernels, the golden cases, and one of these under compute-sanitizer where it is installed.
+# recorded kernels, the golden cases (also in low precision), and one of these under compute-sanitizer where it is installed.
 # build-cuda/needs.tar.gz is test/cuda/build.sh's.
 #
 #   test/cuda/run.sh [GoogleTest's arguments...]
@@ -22,6 +22,7 @@ failed=0
 RONDO_TEST_CUDA=$gpus "$bin/RondoRuntimeTests" "$@" || failed=1
 python3 test/cuda/replay.py "$needs/cases" || failed=1
 RONDO_BIN=$bin python3 test/cuda/golden.py run "$needs/golden" --jobs=8 || failed=1
+RONDO_BIN=$bin python3 test/cuda/precision.py run "$needs/precision" || failed=1
 if command -v compute-sanitizer >/dev/null; then
   llama=$needs/golden/llama
   for tool in memcheck racecheck initcheck; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A label that is no class stops a run, naming the node; the ignored label does not: labels.py CASE SCRATCH CLASSES."""
+"""A label that is no class stops a run, naming the node, and so does a token that is none; ignored labels do not, unless all
+of a micro-batch are: labels.py CASE SCRATCH CLASSES."""
 import os
 import subprocess
 import sys
@@ -15,19 +16,41 @@ def main():
     os.makedirs(scratch, exist_ok=True)
     run = Run(folder, "loss", scratch, "host")
     program = run.compile(2, 1, [])
-    labels = np.load(os.path.join(folder, "inputs", "labels.npy"))
-    path = os.path.join(scratch, "labels.npy")
+    inputs = {name: np.load(os.path.join(folder, "inputs", name + ".npy")) for name in ("labels", "input_ids")}
+    tokens = inputs["labels"].shape[1]
     wrong = []
-    for label in (classes, -1, 2**62, -100):
-        changed = labels.copy()
-        changed[3, 4] = label
+
+    def check(what, name, change, status, *expected):
+        changed = inputs[name].copy()
+        change(changed)
+        path = os.path.join(scratch, name + ".npy")
         np.save(path, changed)
+        files = {key: os.path.join(folder, "inputs", key + ".npy") for key in inputs} | {name: path}
         result = subprocess.run([run.tool("rondo-run"), program, "--device=host:2", "--steps=1",
-                                 f"--input=labels=@{path}", f"--input=input_ids=@{folder}/inputs/input_ids.npy"],
+                                 *(f"--input={key}=@{value}" for key, value in files.items())],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        named = "'node_cross_entropy_loss': an index is out of range" in result.stderr
-        if (result.returncode, named) != ((0, False) if label == -100 else (1, True)):
-            wrong.append(f"label {label}: exit status {result.returncode}, {result.stderr.strip()}")
+        if result.returncode != status or any(part not in result.stderr for part in expected):
+            wrong.append(f"{what}: exit status {result.returncode}, {result.stderr.strip()}, not {expected}")
+
+    def put(value):
+        def change(array):
+            array[3, 4] = value
+        return change
+
+    # Sample 3 is the second of micro-batch 1. Labels are shifted by one.
+    place = f"at place {tokens + 3} of {2 * tokens}, is not below {classes}"
+    node = "error: step 0, micro-batch 1: node 'node_cross_entropy_loss': index "
+    check("too large", "labels", put(classes), 1, f"{node}{classes} or negative, {place}")
+    check("negative", "labels", put(-1), 1, f"{node}{classes} or negative, {place}")
+    check("huge", "labels", put(2**62), 1, f"{node}{2**62}, {place}")
+    check("ignored", "labels", put(-100), 0)
+    check("token", "input_ids", put(classes + 7), 1, "error: step 0, micro-batch 1: node 'node_embedding': index "
+          f"{classes + 7}, at place {tokens + 4} of {2 * tokens}, is not below {classes}; look for ids or labels")
+
+    def ignore(array):
+        array[2:4] = -100
+    check("all ignored", "labels", ignore, 1, "error: step 0, micro-batch 1: the loss is undefined, because none of its labels is valid: "
+          "stopped before the update, with the initial parameters (", "compile with --loss-reduction=step")
     if wrong:
         sys.exit("\n".join(wrong))
 

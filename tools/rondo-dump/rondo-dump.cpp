@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Dump/Dump.h"
-#include <cstring>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <string_view>
 
 using namespace rondo;
 
@@ -45,6 +47,23 @@ int main(int argc, char **argv) {
     std::cerr << kUsage;
     return 2;
   }
+  constexpr std::string_view known[] = {
+      "", "--plan", "--json", "--arithmetic", "--ptx", "--arithmetic-text"};
+  constexpr std::string_view trace = "--trace=";
+  bool isTrace = option.starts_with(trace);
+  if (std::ranges::find(known, option) == std::end(known) &&
+      (!isTrace || option == trace)) {
+    std::cerr << "rondo-dump: option '" << option
+              << (isTrace ? "' names no file\n"
+                          : "' is not known; see --help\n");
+    return 2;
+  }
+  std::error_code ignored;
+  if (isTrace &&
+      std::filesystem::equivalent(option.substr(trace.size()), path, ignored)) {
+    std::cerr << "rondo-dump: " << option << " is the program itself\n";
+    return 2;
+  }
   std::unique_ptr<runtime::Program> program;
   runtime::Status status = runtime::Program::load(path, program);
   if (status.ok()) {
@@ -54,17 +73,15 @@ int main(int argc, char **argv) {
       dump::printPlan(*program, std::cout);
     else if (option == "--json")
       dump::printPlanJson(*program, std::cout);
-    else if (option == "--arithmetic" || option == "--arithmetic-text")
-      dump::printArithmetic(*program, option == "--arithmetic-text", std::cout);
     else if (option == "--ptx")
       status = dump::printPtx(*program, std::cout);
-    else if (option.starts_with("--trace="))
-      status = dump::writePlannedTrace(*program,
-                                       option.substr(std::strlen("--trace=")));
+    else if (isTrace)
+      status = dump::writePlannedTrace(*program, option.substr(trace.size()));
     else
-      status = runtime::flagsError("option '" + option +
-                                   "' is not known; see --help");
+      dump::printArithmetic(*program, option == "--arithmetic-text", std::cout);
   }
+  if (status.ok() && !std::cout.flush())
+    status = runtime::userError("standard output cannot be written");
   if (!status.ok()) {
     std::cerr << "rondo-dump: " << status.message() << "\n";
     return (int)status.code();

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <set>
 
 using namespace rondo::run;
 
@@ -123,7 +124,8 @@ static const std::vector<Option> &allOptions() {
       {"losses", "FILE.csv", "write step,loss with all digits",
        text(&Options::losses)},
       {"log", "FILE.jsonl",
-       "write loss, gradient norm, learning rate and speed of each step",
+       "write loss, gradient norm, learning rate and speed of each step, as "
+       "it ends",
        text(&Options::log)},
       {"trace", "FILE.json",
        "write when each operation ran, for chrome://tracing or ui.perfetto.dev",
@@ -139,13 +141,19 @@ static const std::vector<Option> &allOptions() {
       {"report-after", "N",
        "measure the steps after the first N, from all done to all done",
        [](Options &options, const std::string &value) {
-         return parseNumber(value, options.reportAfter);
+         std::string error = parseNumber(value, options.reportAfter);
+         return error.empty() && options.reportAfter == 0 ? "leaves out none"
+                                                          : error;
        }},
       {"host-threads", "N",
        "threads that share the optimizer's work; default: one a processor, "
        "less those that devices need",
        [](Options &options, const std::string &value) {
-         return parseNumber(value, options.hostThreads);
+         std::string error = parseNumber(value, options.hostThreads);
+         return error.empty() &&
+                        (options.hostThreads < 1 || options.hostThreads > 1024)
+                    ? "is not between 1 and 1024"
+                    : error;
        }},
       {"list-devices", nullptr, "print what devices this machine has, and end",
        flag(&Options::listDevices)},
@@ -165,7 +173,9 @@ static const std::vector<Option> &allOptions() {
       {"delay-us", "N",
        "debugging: random pauses of up to N microseconds before operations",
        [](Options &options, const std::string &value) {
-         return parseNumber(value, options.delayMicroseconds);
+         std::string error = parseNumber(value, options.delayMicroseconds);
+         return error.empty() && options.delayMicroseconds == 0 ? "is no pause"
+                                                                : error;
        }},
       {"delay-seed", "SEED", "debugging: which pauses",
        [](Options &options, const std::string &value) {
@@ -198,9 +208,31 @@ static std::string parseOption(Options &options, const std::string &name,
   return "unknown option '--" + name + "'; see rondo-run --help";
 }
 
+/// What changes nothing without something else that is missing.
+static std::string checkCombination(const Options &options,
+                                    const std::set<std::string> &given) {
+  auto has = [&](const char *name) { return given.count(name) != 0; };
+  if (has("weights-prefix") &&
+      (!has("weights") || options.weights.rfind("random:", 0) == 0))
+    return "--weights-prefix: there are no files of --weights that it is for";
+  if (has("names") && !has("save") && !has("save-grads"))
+    return "--names: neither --save nor --save-grads writes any";
+  if (has("report-after") && !has("report"))
+    return "--report-after: without --report nothing is measured";
+  if (has("delay-seed") && !has("delay-us"))
+    return "--delay-seed: without --delay-us there are no pauses";
+  if (options.steps != 0)
+    return "";
+  for (const char *name : {"save-grads", "epochs", "shuffle", "lr-schedule"})
+    if (has(name))
+      return std::string("--") + name + ": no step is taken with --steps=0";
+  return "";
+}
+
 std::string rondo::run::parseOptions(int argc, const char *const *argv,
                                      Options &options) {
   bool onlyNames = false;
+  std::set<std::string> given;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--" && !onlyNames) {
@@ -232,7 +264,11 @@ std::string rondo::run::parseOptions(int argc, const char *const *argv,
     }
     if (!error.empty())
       return error;
+    if (!given.insert(name).second && name != "input")
+      return "--" + name + " is given twice";
   }
+  if (std::string error = checkCombination(options, given); !error.empty())
+    return error;
   if (options.program.empty() && !options.help && !options.version &&
       !options.listDevices)
     return "no program given; usage: rondo-run MODEL.rondo "
@@ -251,6 +287,13 @@ std::string rondo::run::helpText() {
                               : "\n" + std::string(30, ' ')) +
             option.help + "\n";
   }
-  return help + "\nExit status: 0 done, 1 an input or file cannot be used, 2 "
-                "bad options, 4 device error, 70 internal error.\n";
+  return help +
+         "\nThe first SIGINT or SIGTERM ends training after the steps in "
+         "flight; everything asked for is\nwritten. The second ends the "
+         "process "
+         "at once.\n\nExit status: 0 done, 1 an input or file cannot be used, "
+         "2 "
+         "bad options, 4 device error, 70 internal error,\n128 and the "
+         "signal's "
+         "number (130, 143) when training was cut short.\n";
 }

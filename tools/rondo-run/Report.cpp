@@ -82,6 +82,11 @@ static void printText(const rondo_program_info &info,
     std::printf("measured: %llu steps from step %llu on\n",
                 (unsigned long long)report.steps,
                 (unsigned long long)report.first_step);
+  if (report.loss_scale > 0)
+    std::printf("loss scale: %.0f in the last step; %llu of %llu steps skipped "
+                "for overflow\n",
+                report.loss_scale, (unsigned long long)report.skipped_steps,
+                (unsigned long long)report.steps);
   std::printf("time: %s a step, predicted %s (%.2f x)\n",
               duration(report.step_seconds).c_str(),
               duration(info.predicted_step_ns / 1e9).c_str(),
@@ -149,6 +154,9 @@ static void printJson(const rondo_program_info &info,
   json["measured_steps"] = {{"first", report.first_step},
                             {"count", report.steps}};
   json["losses"] = losses;
+  if (report.loss_scale > 0)
+    json["loss_scale"] = {{"last", report.loss_scale},
+                          {"skipped_steps", report.skipped_steps}};
   json["seconds"] = report.seconds;
   json["step_seconds"] = {{"measured", report.step_seconds},
                           {"predicted", info.predicted_step_ns / 1e9}};

@@ -7,9 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "Run.h"
+#include "Interrupt.h"
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <unistd.h>
 
@@ -35,22 +43,29 @@ public:
 private:
   bool check(rondo_error *error);
   bool fail(const std::string &message, rondo_code why = RONDO_USER_ERROR);
+  bool checkOutputs();
   bool open();
-  bool openFile(const std::string &path, File &file);
+  bool countSteps();
   bool bindInputs();
+  bool start(uint64_t count);
   bool train();
-  bool trainSteps(uint64_t count, bool keepGradients);
+  bool trainUntil(uint64_t end);
   void record(const rondo_step_info &step);
-  bool finish();
+  void log(const rondo_step_info &step, double seconds);
+  void finish();
+  void writeRecords();
 
   const Options &options;
   int code = 0;
   std::unique_ptr<rondo_program, Closer> program;
   std::unique_ptr<rondo_session, Closer> session;
-  uint64_t steps = 0;
+  uint64_t steps = 0, started = 0;
+  uint64_t kept = 0; ///< The step whose gradients are kept, plus 1; 0: none.
   std::vector<double> losses;
-  File lossFile, logFile;
+  File logFile;
+  bool logFailed = false;
   int64_t before = 0; ///< When the step before ended.
+  uint64_t ahead = 1; ///< Steps that are started at once.
   rondo_session_report shape = RONDO_INIT(rondo_session_report);
   bool terminal = isatty(STDERR_FILENO) != 0;
 };
@@ -72,6 +87,46 @@ bool Runner::fail(const std::string &message, rondo_code why) {
   std::fprintf(stderr, "rondo-run: error: %s\n", message.c_str());
   code = why;
   return false;
+}
+
+/// Before anything that takes time: each file can be written, and none is
+/// something else's.
+bool Runner::checkOutputs() {
+  namespace fs = std::filesystem;
+  struct Output {
+    const char *option;
+    const std::string &path;
+  } outputs[] = {{"save", options.save},
+                 {"save-grads", options.saveGradients},
+                 {"losses", options.losses},
+                 {"trace", options.trace},
+                 {"log", options.log}};
+  std::error_code error;
+  std::map<fs::path, std::string> users;
+  users[fs::weakly_canonical(options.program, error)] = "the program";
+  for (const auto &[name, path] : options.inputs)
+    users[fs::weakly_canonical(path, error)] = "input '" + name + "'";
+  for (const auto &[option, path] : outputs) {
+    if (path.empty())
+      continue;
+    std::string flag = std::string("--") + option;
+    fs::path file = fs::weakly_canonical(path, error);
+    auto [user, isNew] = users.emplace(file, flag);
+    if (!isNew && fs::status(file, error).type() <= fs::file_type::regular)
+      return fail(flag + "=" + path + ": is also the file of " + user->second,
+                  RONDO_BAD_OPTION);
+    // A log is written line by line, so a pipe will do.
+    fs::file_type type = fs::status(path, error).type();
+    if (&path == &options.log &&
+        (type == fs::file_type::fifo || type == fs::file_type::character)) {
+      if (::access(path.c_str(), W_OK) != 0)
+        return fail(path + ": cannot be written: " + std::strerror(errno));
+      continue;
+    }
+    if (!check(rondo_check_output_file(path.c_str())))
+      return false;
+  }
+  return true;
 }
 
 bool Runner::open() {
@@ -98,11 +153,26 @@ bool Runner::open() {
   return true;
 }
 
-bool Runner::openFile(const std::string &path, File &file) {
-  if (path.empty())
-    return true;
-  file.reset(std::fopen(path.c_str(), "w"));
-  return file || fail(path + ": cannot be written");
+/// As many as were asked for, or as the inputs hold samples for.
+bool Runner::countSteps() {
+  uint64_t available = 0;
+  if (!check(rondo_session_get_steps(session.get(), &available, nullptr)) ||
+      !check(rondo_session_get_report(session.get(), &shape)))
+    return false;
+  if (available == UINT64_MAX && options.steps < 0)
+    return fail(
+        "the program stages no inputs, so --steps must say how long to train");
+  steps = options.steps > 0 ? (uint64_t)options.steps
+                            : std::max<uint64_t>(available, 1);
+  if (steps > available)
+    return fail(
+        std::to_string(steps) + (steps == 1 ? " step of " : " steps of ") +
+        std::to_string(shape.samples_per_step) +
+        " samples need more than the inputs hold: they are enough for " +
+        std::to_string(available) +
+        "; give fewer --steps, more samples, or --epochs to visit them "
+        "again");
+  return true;
 }
 
 bool Runner::bindInputs() {
@@ -113,20 +183,8 @@ bool Runner::bindInputs() {
   if (!check(rondo_session_set_order(session.get(), options.shuffle,
                                      options.shuffleSeed, options.epochs)))
     return false;
-  if (options.steps != 0) {
-    uint64_t available = 0;
-    if (!check(rondo_session_get_steps(session.get(), &available, nullptr)))
-      return false;
-    // Where there is not even one step, let the session say what is missing.
-    steps = options.steps > 0 ? (uint64_t)options.steps
-            : available == 0  ? 1
-                              : available;
-    if (available == UINT64_MAX && options.steps < 0)
-      return fail("the program stages no inputs, so --steps must say how long "
-                  "to train");
-    if (available == 0)
-      return true;
-  }
+  if (options.steps != 0 && !countSteps())
+    return false;
   return options.reportAfter == 0 || options.reportAfter < steps ||
          fail("--report-after=" + std::to_string(options.reportAfter) +
                   " leaves none of " + std::to_string(steps) +
@@ -134,20 +192,24 @@ bool Runner::bindInputs() {
               RONDO_BAD_OPTION);
 }
 
-void Runner::record(const rondo_step_info &step) {
-  losses.push_back(step.loss);
-  double seconds = (double)(step.end_ns - before) / 1e9;
-  before = step.end_ns;
-  if (lossFile)
-    std::fprintf(lossFile.get(), "%" PRIu64 ",%.17g\n", step.step, step.loss);
+void Runner::log(const rondo_step_info &step, double seconds) {
+  if (options.log.empty() || logFailed)
+    return;
+  // Not before there is something to say: a run that fails leaves what there
+  // was.
+  if (!logFile)
+    logFile.reset(std::fopen(options.log.c_str(), "w"));
   if (logFile) {
     std::fprintf(logFile.get(),
                  "{\"step\":%" PRIu64 ",\"loss\":%.17g,\"gradient_norm\":",
                  step.step, step.loss);
-    if (step.gradient_norm >= 0)
+    if (step.gradient_norm >= 0 && std::isfinite(step.gradient_norm))
       std::fprintf(logFile.get(), "%.17g", step.gradient_norm);
     else
       std::fputs("null", logFile.get());
+    if (step.loss_scale > 0)
+      std::fprintf(logFile.get(), ",\"loss_scale\":%.17g,\"skipped\":%s",
+                   step.loss_scale, step.skipped ? "true" : "false");
     bool tokens = shape.tokens_per_step != 0;
     std::fprintf(
         logFile.get(),
@@ -156,21 +218,64 @@ void Runner::record(const rondo_step_info &step) {
         tokens ? "tokens_per_second" : "samples_per_second",
         (double)(tokens ? shape.tokens_per_step : shape.samples_per_step) /
             seconds);
-    std::fflush(logFile.get());
   }
+  // Training goes on.
+  if (!logFile || std::fflush(logFile.get()) != 0) {
+    logFailed = true;
+    fail(options.log + ": cannot be written: " + std::strerror(errno));
+  }
+}
+
+void Runner::record(const rondo_step_info &step) {
+  losses.push_back(step.loss);
+  double seconds = (double)(step.end_ns - before) / 1e9;
+  before = step.end_ns;
+  log(step, seconds);
+  // Signals are heeded between steps: as many are started ahead as last a
+  // fifth of a second.
+  ahead = seconds > 0 ? (uint64_t)std::clamp(0.2 / seconds, 1.0, 4096.0) : 4096;
+  std::string note;
+  if (step.skipped)
+    note = "  skipped: gradients overflow with a loss scale of " +
+           std::to_string((long long)step.loss_scale);
   if (options.report == Options::Report::None)
-    std::printf("step %" PRIu64 "  loss %.9g\n", step.step, step.loss);
+    std::printf("step %" PRIu64 "  loss %.9g%s\n", step.step, step.loss,
+                note.c_str());
   else if (terminal)
     std::fprintf(stderr, "\rstep %" PRIu64 " of %" PRIu64 "  loss %.6g\033[K",
                  step.step + 1, steps, step.loss);
 }
 
-bool Runner::trainSteps(uint64_t count, bool keepGradients) {
-  if (!check(rondo_session_start(session.get(), count, keepGradients)))
-    return false;
-  for (uint64_t last = losses.size() + count; losses.size() < last;) {
+/// Gradients are kept of the last step, and of the first ones so that the room
+/// for them is taken at the beginning.
+bool Runner::start(uint64_t count) {
+  bool keep =
+      !options.saveGradients.empty() &&
+      (started == 0 || started + count == steps || Interrupt::getSignal() != 0);
+  started += count;
+  if (keep)
+    kept = started;
+  return check(rondo_session_start(session.get(), count, keep));
+}
+
+/// Trains up to step `end`, or ends as a signal asks.
+bool Runner::trainUntil(uint64_t end) {
+  while (true) {
+    uint64_t step = losses.size();
+    if (Interrupt::getSignal() == 0) {
+      // Two steps are in flight; one more waits, so that nothing idles.
+      while (started < end && started - step < ahead + 2)
+        if (!start(std::min(ahead, end - started)))
+          return false;
+    } else if (started < steps && !options.saveGradients.empty() &&
+               kept != started) {
+      if (!start(1))
+        return false;
+    }
+    if (step == started)
+      break;
     rondo_step_info info = RONDO_INIT(rondo_step_info);
-    if (!check(rondo_session_wait_step(session.get(), losses.size(), &info)))
+    if (!check(rondo_session_wait_step(session.get(), step, &info)))
       return false;
     record(info);
   }
@@ -181,55 +286,69 @@ bool Runner::trainSteps(uint64_t count, bool keepGradients) {
 
 bool Runner::train() {
   if (!check(rondo_session_set_learning_rate(
-          session.get(), options.learningRate.c_str(), steps)) ||
-      !check(rondo_session_get_report(session.get(), &shape)))
+          session.get(), options.learningRate.c_str(), steps)))
     return false;
-  if (!openFile(options.losses, lossFile) || !openFile(options.log, logFile))
-    return false;
-  if (lossFile)
-    std::fputs("step,loss\n", lossFile.get());
   before = std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
                .count();
-  bool keep = !options.saveGradients.empty();
   uint64_t first = options.reportAfter;
-  return (first == 0 ||
-          (trainSteps(first, false) &&
-           check(rondo_session_begin_measuring(session.get())))) &&
-         trainSteps(steps - first, keep);
+  if (first != 0) {
+    if (!trainUntil(first))
+      return false;
+    if (Interrupt::getSignal() == 0 &&
+        !check(rondo_session_begin_measuring(session.get())))
+      return false;
+  }
+  return trainUntil(steps);
 }
 
-bool Runner::finish() {
+/// Everything that was asked for, whatever of it fails.
+void Runner::finish() {
   rondo_names names =
       options.sourceNames ? RONDO_SOURCE_NAMES : RONDO_ONNX_NAMES;
-  if (!options.save.empty() &&
-      !check(rondo_session_save(session.get(), options.save.c_str(),
-                                RONDO_VALUE, names)))
-    return false;
-  if (!options.saveGradients.empty() &&
-      !check(rondo_session_save(session.get(), options.saveGradients.c_str(),
-                                RONDO_GRADIENT, names)))
-    return false;
-  if (options.report != Options::Report::None &&
-      !check(printReport(options, program.get(), session.get(), losses)))
-    return false;
-  for (auto &[file, path] : {std::pair(&lossFile, &options.losses),
-                             std::pair(&logFile, &options.log)})
-    if (*file &&
-        (std::ferror(file->get()) || std::fclose(file->release()) != 0))
-      return fail(*path + ": cannot be written");
-  return true;
+  if (!options.save.empty())
+    check(rondo_session_save(session.get(), options.save.c_str(), RONDO_VALUE,
+                             names));
+  if (!options.saveGradients.empty())
+    check(rondo_session_save(session.get(), options.saveGradients.c_str(),
+                             RONDO_GRADIENT, names));
+  if (options.report != Options::Report::None)
+    check(printReport(options, program.get(), session.get(), losses));
+  writeRecords();
+}
+
+/// What one wants to see after an error, too.
+void Runner::writeRecords() {
+  if (!options.losses.empty()) {
+    std::string text = "step,loss\n";
+    char line[64];
+    for (size_t step = 0; step < losses.size(); ++step) {
+      std::snprintf(line, sizeof line, "%zu,%.17g\n", step, losses[step]);
+      text += line;
+    }
+    check(rondo_write_file(options.losses.c_str(), text.data(), text.size()));
+  }
+  if (!options.trace.empty())
+    check(rondo_session_write_trace(session.get(), options.trace.c_str()));
 }
 
 int Runner::run() {
-  if (!open() || !bindInputs())
+  if (!checkOutputs() || !open() || !bindInputs())
     return code;
-  bool trained = train() && finish();
-  // What ran before an error is what one wants to see then.
-  if (!options.trace.empty() && losses.size() > 0 &&
-      !check(rondo_session_write_trace(session.get(), options.trace.c_str())))
+  Interrupt interrupt;
+  if (!train()) {
+    if (!losses.empty())
+      writeRecords();
     return code;
-  return trained ? 0 : code;
+  }
+  bool isCut = losses.size() < steps;
+  if (isCut)
+    std::fprintf(stderr,
+                 "rondo-run: %s: stopped after %zu of %" PRIu64 " steps\n",
+                 Interrupt::getSignal() == SIGINT ? "SIGINT" : "SIGTERM",
+                 losses.size(), steps);
+  finish();
+  return code == 0 && isCut ? 128 + Interrupt::getSignal() : code;
 }
 
 int rondo::run::run(const Options &options) { return Runner(options).run(); }

@@ -11,7 +11,7 @@
 
 using namespace rondo::run;
 
-int main(int argc, char **argv) {
+static int runTool(int argc, char **argv) {
   Options options;
   std::string error = parseOptions(argc, argv, options);
   if (!error.empty()) {
@@ -31,4 +31,15 @@ int main(int argc, char **argv) {
     return 0;
   }
   return run(options);
+}
+
+int main(int argc, char **argv) {
+  // A line a step, for whoever watches through a pipe.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  int code = runTool(argc, argv);
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == 0) {
+    std::fputs("rondo-run: error: standard output cannot be written\n", stderr);
+    code = RONDO_USER_ERROR;
+  }
+  return code;
 }

@@ -84,12 +84,13 @@ program::AttentionT describe(const Case &test, bool isGradient) {
   }
   AttentionBlock block = test.block;
   if (block.rows == 0)
-    block = {sizes.batch, sizes.heads, sizes.rows};
+    block = {sizes.batch, sizes.heads, sizes.rows, sizes.keys};
   table.workspace_bytes = attentionBytes(sizes);
   if (isGradient) {
     table.block_batch = block.batch;
     table.block_heads = block.heads;
     table.block_rows = block.rows;
+    table.block_keys = block.keys;
     table.library_bytes = attentionGradBytes(sizes, block);
     table.workspace_bytes =
         layOutAttention(sizes, block, table.library_bytes).bytes;
@@ -108,11 +109,17 @@ std::vector<Case> cases() {
       {{1, 2, 1, 100, 101, 16, 32}, BF16, false},
       {{1, 4, 2, 256, 256, 64, 64}, BF16, true, 100},
       {{1, 2, 1, 128, 384, 64, 64}, F16, true, 64, true},
-      {{1, 4, 2, 384, 384, 64, 64}, BF16, true, 0, false, {1, 2, 128}},
-      {{2, 4, 2, 300, 300, 32, 32}, F16, true, 0, true, {1, 4, 128}},
-      {{1, 2, 1, 300, 400, 64, 64}, BF16, true, 90, false, {1, 2, 128}},
-      {{2, 4, 2, 256, 256, 32, 32}, BF16, false, 0, false, {2, 2, 128}},
-      {{2, 4, 4, 256, 256, 32, 32}, BF16, true, 0, false, {1, 1, 256}},
+      // Blocks: of rows; of rows with a window; of heads; squares, on and off
+      // the diagonal; of keys alone; without a mask.
+      {{1, 4, 2, 384, 384, 64, 64}, BF16, true, 0, false, {1, 2, 128, 384}},
+      {{2, 4, 2, 300, 300, 32, 32}, F16, true, 0, true, {1, 4, 128, 300}},
+      {{1, 2, 1, 300, 400, 64, 64}, BF16, true, 90, false, {1, 2, 128, 400}},
+      {{2, 4, 4, 256, 256, 32, 32}, BF16, true, 0, false, {1, 1, 256, 256}},
+      {{2, 4, 2, 256, 256, 32, 32}, F16, true, 0, true, {2, 2, 256, 256}},
+      {{1, 4, 2, 384, 384, 64, 64}, BF16, true, 0, false, {1, 2, 128, 128}},
+      {{2, 4, 2, 300, 400, 32, 32}, F16, true, 0, true, {1, 2, 128, 128}},
+      {{1, 2, 1, 100, 500, 64, 64}, BF16, true, 0, false, {1, 2, 100, 128}},
+      {{2, 4, 2, 256, 320, 32, 64}, BF16, false, 0, true, {2, 2, 128, 128}},
   };
 }
 

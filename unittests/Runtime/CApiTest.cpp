@@ -167,6 +167,34 @@ TEST_F(CApiTest, MemoryIsTakenFromItsBeginning) {
   EXPECT_NEAR(losses[1], reference.losses[1], 1e-5 * losses[1]);
 }
 
+TEST_F(CApiTest, WritesFilesAndSaysWhereItCannot) {
+  ok(rondo_check_output_file((folder / "a.csv").c_str()));
+  ok(rondo_write_file((folder / "a.csv").c_str(), "1,2\n", 4));
+  EXPECT_EQ(readBytes(folder / "a.csv"), "1,2\n");
+  fails(rondo_check_output_file("/no/such/folder/a.csv"), RONDO_USER_ERROR,
+        "/no/such/folder/a.csv: cannot be written: No such file or directory");
+  fails(rondo_write_file("/no/such/folder/a.csv", "", 0), RONDO_USER_ERROR,
+        "cannot be written");
+}
+
+// Gradients may be kept again and again; the last ones are what is read.
+TEST_F(CApiTest, KeepsTheGradientsOfTheLastStepAskedFor) {
+  open();
+  std::vector<float> often(TOY_COLUMNS), once(TOY_COLUMNS);
+  ok(rondo_session_start(session, 1, 1));
+  ok(rondo_session_start(session, 1, 0));
+  ok(rondo_session_start(session, 1, 1));
+  ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_GRADIENT,
+                                  often.data(), often.size()));
+  rondo_session_close(session);
+  session = nullptr;
+  open();
+  ok(rondo_session_start(session, 3, 1));
+  ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_GRADIENT,
+                                  once.data(), once.size()));
+  EXPECT_EQ(often, once);
+}
+
 TEST_F(CApiTest, AProgramMayGoBeforeItsSessions) {
   open();
   rondo_program_free(program);

@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Runtime/Device.h"
+#include "Convert.h"
 #include "Host/HostDevice.h"
 #include "ProgramBuilder.h"
+#include <bit>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
@@ -216,6 +218,36 @@ TEST_P(DeviceTest, LaunchWaitsForUploadAndDownloadForLaunch) {
   downloaded.wait(1);
   for (int i = 0; i < 64; ++i)
     EXPECT_EQ(out[(size_t)i], (float)i + 5);
+  devices.clear(); // before the tasks that their lanes know
+}
+
+TEST_P(DeviceTest, RoundsInPlace) {
+  // No multiple of what a block of threads takes; ties, and what a double
+  // rounding would get wrong.
+  constexpr size_t count = 5003;
+  std::span<float> values = allocate<float>(count);
+  std::span<uint16_t> out = allocate<uint16_t>(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = std::bit_cast<float>(0x3f800000u + (uint32_t)i * 0x5555u) *
+                (i % 3 ? 1 : -1e-20f);
+  std::byte *arena = devices[0]->arena().data;
+  ASSERT_GE(devices[0]->arena().bytes, 4 * count);
+  std::byte *up[2] = {bytes(values.data()), arena}, *in[1] = {arena},
+            *down[2] = {arena, bytes(out.data())};
+  Event &uploaded = event(), &rounded = event(), &downloaded = event();
+  Task copyUp = task(TaskKind::Copy, uploaded, 4 * count),
+       round = task(TaskKind::Round, rounded, 4 * count),
+       copyDown = task(TaskKind::Copy, downloaded, 2 * count);
+  round.waits.push_back({&uploaded, 0, 0});
+  copyDown.waits.push_back({&rounded, 0, 0});
+  devices[0]->lane(ProgramLane::ParameterUp).submit({&copyUp, 0, up, nullptr});
+  devices[0]->lane(ProgramLane::Compute).submit({&round, 0, in, nullptr});
+  devices[0]
+      ->lane(ProgramLane::GradientDown)
+      .submit({&copyDown, 0, down, nullptr});
+  downloaded.wait(1);
+  for (size_t i = 0; i < count; ++i)
+    ASSERT_EQ(out[i], roundBF16(values[i])) << i;
   devices.clear(); // before the tasks that their lanes know
 }
 

@@ -10,6 +10,7 @@
 #include "Npy.h"
 #include "ProgramBuilder.h"
 #include "Safetensors.h"
+#include "rondo/Runtime/OutputFile.h"
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -191,14 +192,63 @@ TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
 TEST_F(FilesTest, WritingGoesThroughLinksAndSparesWhatIsNoFile) {
   auto write = [](std::FILE *file) { std::fputs("new", file); };
   writeBytes(folder / "target", "old");
-  std::filesystem::create_symlink(folder / "target", folder / "link");
+  std::filesystem::create_symlink("target", folder / "link");
   EXPECT_TRUE(writeFile(folder / "link", write).ok());
   EXPECT_EQ(readBytes(folder / "target"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  // Also through one to what is not there yet.
+  std::filesystem::create_symlink("absent", folder / "dangling");
+  EXPECT_TRUE(writeFile(folder / "dangling", write).ok());
+  EXPECT_EQ(readBytes(folder / "absent"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "dangling"));
+  std::filesystem::create_symlink("circle", folder / "circle");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  expect(writeFile(folder / "pipe", write), "is not a regular file");
-  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
-  expect(writeFile(folder / "", write), "is not a regular file");
+  for (auto attempt :
+       {+[](const std::string &path) {
+          return writeFile(path, [](std::FILE *) {});
+        },
+        +[](const std::string &path) { return checkOutputFile(path); }}) {
+    expect(attempt(folder / "pipe"), "is not a regular file");
+    EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+    expect(attempt(folder / ""), "is not a regular file");
+    expect(attempt(folder / "circle"), "Too many levels of symbolic links");
+    expect(attempt(folder / "no/file"), "No such file or directory");
+    expect(attempt(folder / "target/file"), "Not a directory");
+    expect(attempt(folder / std::string(300, 'x')), "File name too long");
+    expect(attempt(""), "a file without a name cannot be written");
+  }
+}
+
+TEST_F(FilesTest, CheckingAnOutputChangesNothing) {
+  writeBytes(folder / "old", "old");
+  auto time = std::filesystem::last_write_time(folder / "old");
+  EXPECT_TRUE(checkOutputFile(folder / "old").ok());
+  EXPECT_TRUE(checkOutputFile(folder / "new").ok());
+  EXPECT_EQ(readBytes(folder / "old"), "old");
+  EXPECT_EQ(std::filesystem::last_write_time(folder / "old"), time);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
+            1);
+}
+
+TEST_F(FilesTest, AReplacedFileKeepsItsPermissionsAndAFailedOneItsContent) {
+  writeBytes(folder / "file", "old");
+  std::filesystem::permissions(folder / "file", std::filesystem::perms(0640));
+  EXPECT_TRUE(writeFile(folder / "file", [](std::FILE *file) {
+                std::fputs("new", file);
+              }).ok());
+  EXPECT_EQ(readBytes(folder / "file"), "new");
+  EXPECT_EQ(std::filesystem::status(folder / "file").permissions(),
+            std::filesystem::perms(0640));
+  // A stream that fails, here because it is not open for what is done to it.
+  expect(writeFile(folder / "file",
+                   [](std::FILE *file) {
+                     std::fputs("half", file);
+                     EXPECT_EQ(std::fgetc(file), EOF);
+                   }),
+         "cannot be written: Bad file descriptor");
+  EXPECT_EQ(readBytes(folder / "file"), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
+            1);
 }
 
 TEST_F(FilesTest, AnIndexNamesItsFiles) {

@@ -291,15 +291,20 @@ TEST(LearningRate, FollowsItsShape) {
   EXPECT_DOUBLE_EQ(rate.at(99), 1);
 }
 
-TEST(LearningRate, RefusesWhatItDoesNotKnow) {
+TEST(LearningRate, RefusesWhatItDoesNotKnowAndWhatHasNoEffect) {
   LearningRate rate;
+  rate.base = 0.1;
   const std::pair<const char *, const char *> slips[] = {
       {"", "'' is none of constant, linear, cosine"},
       {"cosin", "'cosin' is none of constant, linear, cosine"},
       {"cosine,warmup=x", "'warmup=x' is not a number of steps"},
       {"linear,warmup", "'warmup' is not a number of steps"},
+      {"linear,warmup=-1", "'warmup=-1' is not a number of steps"},
       {"cosine,min=-1", "'min=-1' is not a rate"},
       {"cosine,min=nan", "'min=nan' is not a rate"},
+      {"cosine,min=0.2", "'min=0.2' is above the program's learning rate, 0.1"},
+      {"cosine,min=0.01,min=0", "'min=0' is given twice"},
+      {"constant,min=0.01", "'min=0.01' has no effect on a constant rate"},
       {"linear,max=3", "'max=3' is neither warmup= nor min="}};
   for (auto [text, message] : slips) {
     Status status = rate.parse(text);

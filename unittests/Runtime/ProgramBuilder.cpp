@@ -51,8 +51,8 @@ private:
   uint64_t used[3] = {0, 0, 0};
   uint64_t element = 4;            ///< Of an upload.
   uint64_t bytes0 = 0, bytes1 = 0; ///< Uploads of the two blocks.
-  std::vector<uint32_t> x, labels, counts, seeds, losses, h,
-      dh; ///< Pinned, by micro-batch of the step.
+  std::vector<uint32_t> x, labels, counts, seeds, losses, h, dh,
+      scales; ///< Pinned, by micro-batch of the step.
   uint32_t pinned0 = 0, pinned1 = 0, sum0 = 0, sum1 = 0; ///< Gradients.
   std::vector<uint32_t> upload0, upload1, master0, master1, moments0, moments1;
   uint32_t uploadPhase = 0;
@@ -162,6 +162,10 @@ void ToyBuilder::entries() {
       kernel("square_loss", kRows,
              {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
   loss.calls.back()->node = "node_square";
+  // As it would look labels up.
+  loss.calls.back()->index_type = ElementType::I64;
+  loss.calls.back()->index_rows = kRows;
+  loss.calls.back()->index_extents = {1000};
   loss.calls.push_back(
       gemm(7, 2, 5, kRows, kColumns, kColumns, false, true, false, weight));
   loss.calls.push_back(gemm(0, 7, 6, kColumns, kColumns, kRows, true, false,
@@ -189,6 +193,8 @@ void ToyBuilder::describe() {
   table.micro_batches = options.microBatches;
   table.staleness = options.staleness;
   table.weigh_by_labels = options.weighByLabels;
+  table.label_entry = 3;
+  table.label_inputs = {1};
   table.plan = "three slots a round";
   table.inputs.push_back(std::make_unique<InputT>());
   table.inputs[0]->name = "x";
@@ -205,6 +211,8 @@ void ToyBuilder::describe() {
   table.optimizer->epsilon = 1e-6;
   table.optimizer->weight_decay = 0.1;
   table.optimizer->clip_norm = options.clipNorm;
+  table.optimizer->loss_scale = options.lossScale;
+  table.optimizer->scale_growth = options.scaleGrowth;
   table.optimizer->symbol = "adamw_f32";
   table.optimizer->symbol_with_copy = "adamw_copy";
   table.prediction = std::make_unique<PredictionT>();
@@ -288,6 +296,11 @@ void ToyBuilder::stage() {
       operand(seed, {counts[m]}, 4, 1);
   for (uint32_t m = 0; m < step; ++m)
     operand(seed, {seeds[m]}, 4, 2);
+  if (options.lossScale > 0) {
+    for (uint32_t c = 0; c <= options.staleness; ++c)
+      scales.push_back(buffer("loss scale", Space::Host, -1, 4));
+    operand(seed, scales, 4, 1);
+  }
 }
 
 void ToyBuilder::round(uint32_t r) {
@@ -419,7 +432,8 @@ void ToyBuilder::update() {
       operand(loss, {buffer}, 4, 1);
   uint64_t grad0 = 4 * (kToyWeight + kColumns), grad1 = 4 * kToyWeight;
   uint32_t coefficient = buffer("coefficient", Space::Host, -1, 4);
-  if (options.clipNorm > 0) {
+  bool waits = options.clipNorm > 0 || options.lossScale > 0;
+  if (waits) {
     uint32_t partials = buffer("partial sums", Space::Host, -1, 256);
     OpT &norm = op(OpKind::Norm, Lane::Update, -1, "norm");
     operand(norm, {sum0}, grad0, 1);
@@ -427,6 +441,8 @@ void ToyBuilder::update() {
     operand(norm, {partials}, 16, 2);
     OpT &clip = op(OpKind::Clip, Lane::Update, -1, "clip");
     operand(clip, {partials}, 16, 1);
+    if (options.lossScale > 0)
+      operand(clip, scales, 4, 3);
     operand(clip, {coefficient}, 4, 2);
   }
   for (int block = 1; block >= 0; --block) {
@@ -435,7 +451,7 @@ void ToyBuilder::update() {
     optimizer.block = block;
     uint64_t state = block ? grad1 : grad0;
     operand(optimizer, {block ? sum1 : sum0}, state, 1);
-    if (options.clipNorm > 0)
+    if (waits)
       operand(optimizer, {coefficient}, 4, 1);
     const std::vector<uint32_t> &master = block ? master1 : master0;
     uint64_t masterBytes = options.bf16 ? state : block ? bytes1 : bytes0;

@@ -31,6 +31,8 @@ struct ToyOptions {
   bool bf16 = false; ///< Uploads; else the masters are what is uploaded.
   bool weighByLabels = false;
   double clipNorm = 0;
+  double lossScale = 0; ///< The first; it grows after `scaleGrowth` steps.
+  uint32_t scaleGrowth = 2000;
   bool rotate = true;
   bool gpu = false; ///< Carries code for GPUs, too.
 };

@@ -56,6 +56,41 @@ TEST(Session, DevicesAndThreadsChangeNoBit) {
   }
 }
 
+// Growth after every second step; with staleness 1 a verdict comes one step
+// later. A power of two changes nothing but exponents.
+TEST(Session, LossScalesGrow) {
+  constexpr uint64_t steps = 6;
+  for (uint32_t staleness : {0u, 1u}) {
+    ToyOptions options = toy(2, 1, 2, staleness);
+    Outcome plain = train(options, steps);
+    options.lossScale = 8;
+    options.scaleGrowth = 2;
+    ToyReference reference =
+        trainReference(options, toyData(options, steps), steps);
+    Running running(options, steps);
+    EXPECT_OK(running.session->start(steps, /*captureGradients=*/true));
+    std::vector<double> scales;
+    for (uint64_t step = 0; step < steps; ++step) {
+      StepResult result;
+      EXPECT_OK(running.session->waitStep(step, result));
+      EXPECT_FALSE(result.skipped);
+      EXPECT_NEAR(result.gradientNorm, reference.norms[step],
+                  1e-4 * reference.norms[step]);
+      scales.push_back(result.lossScale);
+    }
+    EXPECT_EQ(scales, staleness ? (std::vector<double>{8, 8, 8, 16, 16, 32})
+                                : (std::vector<double>{8, 8, 16, 16, 32, 32}));
+    Outcome outcome = outcomeOf(*running.session, steps);
+    EXPECT_EQ(outcome.losses, plain.losses);
+    EXPECT_EQ(outcome.w0, plain.w0);
+    EXPECT_EQ(read(*running.session, "val_1", 1, kToyWeight), plain.g0);
+    SessionReport report;
+    EXPECT_OK(running.session->report(report));
+    EXPECT_EQ(report.lossScale, 32);
+    EXPECT_EQ(report.skippedSteps, 0u);
+  }
+}
+
 TEST(Session, DelaysChangeNoBit) {
   ToyOptions options = toy(3, 2, 1, 1, false, true, 0.5);
   Outcome first = train(options, 4);
@@ -192,14 +227,17 @@ TEST(Session, AnIndexOutOfRangeNamesItsNode) {
     TemporaryFolder folder;
     ToyOptions options = toy(2, 2, 1, staleness);
     Running running(options, 3);
-    running.data.labels[(1 * 2 + 1) * TOY_ROWS] = 1000;
+    running.data.labels[(1 * 2 + 1) * TOY_ROWS + 3] = 1234;
     EXPECT_OK(running.session->start(3));
     StepResult result;
     EXPECT_OK(running.session->waitStep(0, result));
     Status status = running.session->waitStep(1, result);
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find("step 1, micro-batch 1: node "
-                                    "'node_square': an index is out of range"),
+    EXPECT_NE(status.message().find(
+                  format("step 1, micro-batch 1: node 'node_square': index "
+                         "1234, at place 3 of %d, is not below 1000; look for "
+                         "ids or labels",
+                         TOY_ROWS)),
               std::string::npos)
         << status.message();
     // The state is that after step 0.
@@ -223,6 +261,50 @@ TEST(Session, AStepWithoutLabelsIsAnError) {
                 "step 1: none of its 2 micro-batches has a valid label"),
             std::string::npos)
       << status.message();
+}
+
+// Where micro-batches weigh equally it has no loss, and no learning rate helps.
+TEST(Session, AMicroBatchWithoutLabelsIsSaidToBeOne) {
+  for (uint32_t step : {0u, 2u}) {
+    Running running(toy(2, 2, 1), 3);
+    for (uint64_t i = 0; i < TOY_ROWS; ++i)
+      running.data.labels[(2 * step + 1) * TOY_ROWS + i] = -1;
+    EXPECT_OK(running.session->start(3));
+    StepResult result;
+    Status status = running.session->waitStep(step, result);
+    EXPECT_EQ(status.code(), Code::User);
+    std::string expected = format(
+        "step %u, micro-batch 1, layer 1: the loss is undefined, because none "
+        "of its labels is valid: stopped before the update, with the %s (",
+        step, step ? "parameters as step 1 left them" : "initial parameters");
+    EXPECT_EQ(status.message().rfind(expected, 0), 0u) << status.message();
+    EXPECT_NE(status.message().find("compile with --loss-reduction=step"),
+              std::string::npos);
+    EXPECT_EQ(status.message().find("learning rate"), std::string::npos);
+  }
+}
+
+// Under staleness 1, step 1 computes with initial weights, too.
+TEST(Session, TheFirstStepsDoNotBlameTheLearningRate) {
+  for (uint32_t staleness : {0u, 1u})
+    for (uint32_t step : {0u, 1u, 2u}) {
+      Running running(toy(2, 2, 1, staleness), 3);
+      running.data.x[2 * step * TOY_ROWS * TOY_COLUMNS] = INFINITY;
+      EXPECT_OK(running.session->start(3));
+      StepResult result;
+      Status status = running.session->waitStep(step, result);
+      std::string left = step == 0 ? "initial parameters ("
+                                   : format("parameters as step %u left them (",
+                                            step - 1),
+                  advice = step > staleness
+                               ? "); lower the learning rate or look for"
+                               : "); look for bad samples or weights";
+      EXPECT_NE(status.message().find("before the update, with the " + left),
+                std::string::npos)
+          << status.message();
+      EXPECT_NE(status.message().find(advice), std::string::npos)
+          << status.message();
+    }
 }
 
 // A micro-batch without labels has no loss of its own (0/0), which is no error

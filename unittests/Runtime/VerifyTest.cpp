@@ -59,7 +59,7 @@ program::CallT &makeAttention(ProgramT &table, bool isGradient) {
   attention.workspace_bytes = attention.library_bytes = 4096;
   attention.block_batch = 1;
   attention.block_heads = 2;
-  attention.block_rows = 32;
+  attention.block_rows = attention.block_keys = 32;
   return call;
 }
 
@@ -132,11 +132,23 @@ const Case kCases[] = {
     {"AttentionWorkspace", "a workspace of 18446744073709551615 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.attention->workspace_bytes = ~0ull; }},
     {"AttentionAddress", "address 2 is not a multiple of 16 bytes", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses[2] = program::Address(0, 8); }},
     {"AttentionAddresses", "5 addresses, not 6", [](ProgramT &t) { program::CallT &c = makeAttention(t, false); c.addresses.pop_back(); }},
-    {"AttentionBlocks", "blocks of 1 x 3 x 32 of 2 x 4 x 32 rows", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_heads = 3; }},
-    {"AttentionBlockRows", "blocks of 1 x 2 x 33 of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 33; }},
+    {"AttentionBlocks", "blocks of 1 x 3 x 32 rows x 32 keys of 2 x 4 x 32 x 32", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_heads = 3; }},
+    {"AttentionBlockRows", "blocks of 1 x 2 x 33 rows x 32 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 33; }},
+    {"AttentionBlockKeys", "blocks of 1 x 2 x 32 rows x 16 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_keys = 16; }},
+    {"AttentionBlockWindow", "blocks of 1 x 2 x 16 rows x 16 keys of", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->window = 9; c.attention->block_rows = c.attention->block_keys = 16; }},
     {"AttentionLibrary", "a workspace of 4096 bytes, 4097 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->library_bytes = 4097; }},
     {"AttentionParts", "bytes, 4096 of them the library's", [](ProgramT &t) { program::CallT &c = makeAttention(t, true); c.attention->block_rows = 16; }},
     {"Kernel", "kernel '' over", [](ProgramT &t) { t.entries[0]->calls[1]->symbol.clear(); }},
+    {"CallIndexType", "4 rows of 1 indices of type 0 in 4 pointers", [](ProgramT &t) { t.entries[1]->calls[1]->index_type = program::ElementType::F32; }},
+    {"CallIndexExtent", "4 rows of 2 indices", [](ProgramT &t) { t.entries[1]->calls[1]->index_extents = {5, -1}; }},
+    {"CallIndexRows", "9223372036854775807 rows", [](ProgramT &t) { t.entries[1]->calls[1]->index_rows = INT64_MAX; }},
+    {"CallIndexRange", "its calls touch", [](ProgramT &t) { t.entries[1]->calls[1]->index_rows = 1 << 20; }},
+    {"CallIndexPointer", "indices of type 4 in 1 pointers", [](ProgramT &t) { t.entries[1]->calls[1]->addresses.resize(1); }},
+    {"LabelEntry", "label entry 44 of 4", [](ProgramT &t) { t.label_entry = 44; }},
+    {"LabelArguments", "label entry: 2 arguments for 2 inputs and a count", [](ProgramT &t) { t.label_inputs = {1, 1}; }},
+    {"LabelInput", "label entry: input 7 of 2", [](ProgramT &t) { t.label_inputs = {7}; }},
+    {"LabelBytes", "label entry: argument 0 has", [](ProgramT &t) { t.entries[3]->calls[0]->kind = program::CallKind::Zero; t.entries[3]->calls[0]->addresses.pop_back(); t.entries[3]->calls[0]->bytes = 1 << 20; }},
+    {"LabelCount", "the count has 4 bytes, its calls touch 8", [](ProgramT &t) { t.entries[3]->calls[0]->kind = program::CallKind::Zero; t.entries[3]->calls[0]->addresses = {program::Address(1, 0)}; t.entries[3]->calls[0]->bytes = 8; }},
     {"EntryArguments", "5000 arguments", [](ProgramT &t) { t.entries[0]->arguments = 5000; }},
     {"NoOps", "no operations", [](ProgramT &t) { t.ops.clear(); }},
     {"OpKind", "kind 50 on lane", [](ProgramT &t) { t.ops[0]->kind = (OpKind)50; }},
@@ -184,6 +196,12 @@ const Case kCases[] = {
     {"NormGradient", "its block's gradient", [](ProgramT &t) { find(t, OpKind::Norm).operands[0]->bytes = 8; }},
     {"ClipPartials", "bytes of doubles", [](ProgramT &t) { find(t, OpKind::Clip).operands[0]->bytes = 12; }},
     {"ClipNorm", "without a norm to clip to", [](ProgramT &t) { t.optimizer->clip_norm = 0; }},
+    {"LossScaleGrowth", "the loss scale grows after 0 steps", [](ProgramT &t) { t.optimizer->loss_scale = 8; t.optimizer->scale_growth = 0; }},
+    {"LossScaleSeed", "4 operands, not 5", [](ProgramT &t) { t.optimizer->loss_scale = 8; }},
+    {"LossScaleRoom", "no room for the loss scale", [](ProgramT &t) { t.optimizer->loss_scale = 8; find(t, OpKind::Clip).operands[0]->bytes = 0; }},
+    {"GradientTransfer", "gradients travel as element type 2", [](ProgramT &t) { t.gradient_transfer = program::ElementType::F16; }},
+    {"RoundBytes", "rounds 6 bytes of float32", [](ProgramT &t) { auto &op = find(t, OpKind::Zero); op.kind = OpKind::Round; op.operands[0]->bytes = 6; }},
+    {"RoundLane", "a Round does not run on lane", [](ProgramT &t) { find(t, OpKind::Download).kind = OpKind::Round; }},
     {"OptimizerMissing", "has no optimizer", [](ProgramT &t) { t.optimizer.reset(); }},
     {"OptimizerBlock", "block 7 of 2", [](ProgramT &t) { find(t, OpKind::Optimizer).block = 7; }},
     {"OptimizerTwice", "is updated twice", [](ProgramT &t) { for (auto &op : t.ops) if (op->kind == OpKind::Optimizer) op->block = 1; }},
@@ -241,6 +259,19 @@ TEST(Verify, TheWholeProgramIsSound) {
             *program::GetProgram(builder.GetBufferPointer()), 1 << 20);
         EXPECT_TRUE(status.ok()) << status.message();
       }
+}
+
+TEST(Verify, LossScalesNeedTheNorm) {
+  ProgramT table = toyProgram({});
+  table.optimizer->loss_scale = 8;
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_NE(status.message().find("losses are scaled, but 1 Seed and 0 Clip "
+                                  "operations do it"),
+            std::string::npos)
+      << status.message();
 }
 
 TEST(Verify, ABf16UploadNeedsItsWriter) {

@@ -254,8 +254,10 @@ inline Model randomModel(std::mt19937 &random, uint32_t mostLayers = 8) {
   maker.model.staleness = draw(0, 1);
   maker.model.uploadIsMaster = draw(0, 1);
   maker.model.clip = draw(0, 1);
+  maker.model.scaleLoss = maker.model.clip && maker.model.microBatches % 2 == 0;
   maker.model.countLabels = draw(0, 1);
   maker.model.momentsPerElement = draw(0, 2);
+  maker.model.roundGradients = maker.model.momentsPerElement == 1;
   uint32_t inputs = draw(1, 3);
   for (uint32_t i = 0; i < inputs; ++i)
     maker.input("input" + std::to_string(i), 4 * draw(1, 200));

@@ -269,6 +269,34 @@ TEST(Transfers, AddsRoundsThenUsesInOrder) {
                 "add use of block0 by layer2"}));
 }
 
+TEST(Transfers, RoundsGradientsBeforeTheyTravel) {
+  Model model = chainModel(3, 2, 1, 0, true);
+  model.roundGradients = true;
+  Case c(model, threeStages());
+  std::vector<std::string> names = c.names();
+  auto last = std::find(names.begin(), names.end(), "backward_all layer1 mb 1");
+  ASSERT_LT(last + 2, names.end());
+  EXPECT_EQ(last[1], "round gradient of 'block1' by layer 'layer1'");
+  EXPECT_EQ(last[2], "download gradient of 'block1' by layer 'layer1'");
+  const Op &round = c.find(last[1]), &download = c.find(last[2]);
+  EXPECT_EQ(round.operands[0].access, Access::ReadWrite);
+  EXPECT_EQ(round.operands[0].buffers, download.operands[0].buffers);
+  EXPECT_EQ(round.operands[0].bytes, 2 * download.operands[0].bytes);
+  // Where it lands is what the update reads. What is added up is f32.
+  EXPECT_EQ(c.find("update block1").operands[0].bytes,
+            download.operands[1].bytes);
+  EXPECT_TRUE(c.find("add use of block0 by layer0").first);
+  EXPECT_FALSE(c.find("add use of block0 by layer2").first);
+  EXPECT_EQ(c.find("update block0").operands[0].bytes,
+            model.blocks[0].gradientBytes);
+  std::erase_if(c.schedule.ops, [](const Op &op) {
+    return op.kind == OpKind::Round && op.block == 1;
+  });
+  EXPECT_NE(c.verify().find("'update block1' of iteration 0 finds gradient"),
+            std::string::npos)
+      << c.verify();
+}
+
 TEST(Transfers, ClipsOnceAllNormsAreThere) {
   Model model = chainModel(3, 1);
   model.clip = true;
@@ -281,6 +309,28 @@ TEST(Transfers, ClipsOnceAllNormsAreThere) {
   EXPECT_EQ(c.operands(c.find("clip")),
             "squares of 'block0'; squares of 'block1'; squares of 'block2'; "
             "w:clip coefficient; ");
+}
+
+TEST(Transfers, ScalesTheLoss) {
+  Model model = chainModel(2, 1);
+  model.clip = model.scaleLoss = true;
+  Case now(model, {stage(StageKind::Fused, 0, 2)});
+  EXPECT_EQ(now.operands(now.find("seed")), "w:seed mb 0; loss scale; ");
+  EXPECT_EQ(now.operands(now.find("clip")),
+            "squares of 'block0'; squares of 'block1'; rw:loss scale; "
+            "w:clip coefficient; ");
+  model.staleness = 1;
+  Case late(model, {stage(StageKind::Fused, 0, 2)});
+  EXPECT_EQ(late.operands(late.find("seed")),
+            "w:seed mb 0 even,seed mb 0 odd; loss scale even,loss scale odd; ");
+  EXPECT_EQ(late.operands(late.find("clip")),
+            "squares of 'block0'; squares of 'block1'; rw:loss scale "
+            "even,loss scale odd; w:clip coefficient; ");
+  // A scale that comes an iteration late.
+  late.find("clip").operands[2].phase = 1;
+  EXPECT_NE(late.verify().find("'clip' of iteration 0 finds loss scale"),
+            std::string::npos)
+      << late.verify();
 }
 
 TEST(Transfers, CountsLabelsBeforeTheSeeds) {

@@ -166,23 +166,33 @@ static std::string makeLayer(const std::string &name, int b, int h, int g,
                              int s, int t, int d, int e,
                              const std::string &element,
                              const std::string &options) {
+  bool rowsFirst = options.find("rows_first") != std::string::npos;
   auto type = [&](std::initializer_list<int> shape) {
     std::string text = "tensor<";
     for (int extent : shape)
       text += std::to_string(extent) + "x";
     return text + element + ">";
   };
+  // Of what attention and its gradient give.
+  auto order = [&](int heads, int length, int columns) {
+    return rowsFirst ? type({b, length, heads, columns})
+                     : type({b, heads, length, columns});
+  };
+  std::string q = type({b, h, s, d}), k = type({b, g, t, d}),
+              v = type({b, g, t, e}), r = order(h, s, e), dq = order(h, s, d),
+              dk = order(g, t, d), dv = order(g, t, e),
+              l = llvm::formatv("tensor<{0}x{1}x{2}xf32>", b, h, s);
   std::string text;
   auto add = [&](auto &&...arguments) {
     text += llvm::formatv(arguments...).str();
   };
-  add("func.func @{0}(%q: {1}, %k: {2}, %v: {3}, %c: {4}) -> ({5}, "
-      "tensor<{6}x{7}x{8}xf32>, {9}, {10}, {11}) attributes {{nn.tolerance = "
-      "{12} : f64} {{\n",
+  add("func.func @{0}(%q: {1}, %k: {2}, %v: {3}, %c: {4}) -> ({5}, {6}, {7}, "
+      "{8}, {9}) attributes {{nn.tolerance = {10} : f64} {{\n",
       name, type({b, s, h * d}), type({b, t, g * d}), type({b, t, g * e}),
-      type({b, s, h * e}), type({b, h, s, e}), b, h, s, type({b, h, s, d}),
-      type({b, g, t, d}), type({b, g, t, e}),
-      element == "bf16" ? "0.04" : "0.005");
+      type({b, s, h * e}), r, l, dq, dk, dv,
+      element == "bf16"  ? "0.04"
+      : element == "f16" ? "0.005"
+                         : "2.0e-5");
   auto addView = [&](const char *from, int heads, int length, int columns) {
     add("  %{0}1 = nn.reshape %{0} : {1} -> {2}\n", from,
         type({b, length, heads * columns}), type({b, length, heads, columns}));
@@ -193,17 +203,15 @@ static std::string makeLayer(const std::string &name, int b, int h, int g,
   addView("k", g, t, d);
   addView("v", g, t, e);
   addView("c", h, s, e);
-  std::string q = type({b, h, s, d}), k = type({b, g, t, d}),
-              v = type({b, g, t, e}), r = type({b, h, s, e}),
-              l = llvm::formatv("tensor<{0}x{1}x{2}xf32>", b, h, s);
   add("  %r, %l = nn.attention %q2, %k2, %v2 {0} scale 0.4 : {1}, {2}, {3} -> "
       "{4}, {5}\n",
       options, q, k, v, r, l);
-  add("  %dq, %dk, %dv = nn.attention_grad %q2, %k2, %v2, %r, %l, %c2 {0} "
-      "scale 0.4 : {1}, {2}, {3}, {4}, {5}, {4} -> {1}, {2}, {3}\n",
-      options, q, k, v, r, l);
-  add("  return %r, %l, %dq, %dk, %dv : {0}, {1}, {2}, {3}, {4}\n}\n", r, l, q,
-      k, v);
+  add("  %dq, %dk, %dv = nn.attention_grad %q2, %k2, %v2, %r, %l, %{0} {1} "
+      "scale 0.4 : {2}, {3}, {4}, {5}, {6}, {5} -> ",
+      rowsFirst ? "c1" : "c2", options, q, k, v, r, l);
+  add("{0}, {1}, {2}\n  return %r, %l, %dq, %dk, %dv : {3}, {4}, {0}, {1}, "
+      "{2}\n}\n",
+      dq, dk, dv, r, l);
   return text;
 }
 
@@ -226,10 +234,12 @@ TEST(HostAttention, Library) {
   text += makeLayer("causal", 2, 4, 2, 33, 33, 8, 8, "f16", "causal");
   text += makeLayer("longer_keys", 1, 4, 1, 9, 30, 16, 8, "bf16", "causal");
   text += makeLayer("window", 1, 2, 1, 70, 70, 8, 8, "f16", "causal window 9");
+  text += makeLayer("rows_first", 2, 4, 2, 33, 33, 8, 16, "bf16",
+                    "causal rows_first");
   checkAll(text, options);
-  EXPECT_EQ(countCalls(text, Call::Kind::Attention, options), 4);
-  EXPECT_EQ(countCalls(text, Call::Kind::AttentionGrad, options), 4);
-  // Views need no copies; what is left is one product less call each.
+  EXPECT_EQ(countCalls(text, Call::Kind::Attention, options), 5);
+  EXPECT_EQ(countCalls(text, Call::Kind::AttentionGrad, options), 5);
+  // Views need no copies.
   EXPECT_EQ(countCalls(text, Call::Kind::Kernel, options), 0);
   EXPECT_EQ(countCalls(text, Call::Kind::Gemm, options), 0);
   // Where the workspace takes a part of the heads, or of their rows.
@@ -250,6 +260,8 @@ TEST(HostAttention, Decomposed) {
   text += makeLayer("shorter_keys", 1, 2, 2, 9, 5, 8, 8, "bf16", "causal");
   text += makeLayer("window", 1, 2, 2, 9, 9, 8, 8, "bf16", "window 3");
   text += makeLayer("one", 1, 2, 2, 1, 9, 8, 8, "bf16", "");
+  text += makeLayer("rows_first", 2, 4, 2, 33, 33, 8, 12, "f32",
+                    "causal rows_first");
   checkAll(text, options);
   EXPECT_EQ(countCalls(text, Call::Kind::Attention, options), 0);
   EXPECT_EQ(countCalls(text, Call::Kind::AttentionGrad, options), 0);
@@ -258,30 +270,48 @@ TEST(HostAttention, Decomposed) {
   EXPECT_EQ(countCalls(text, Call::Kind::Attention, {}), 0);
 }
 
+/// Results by rows, and blocks of one head.
+TEST(HostAttention, RowsFirst) {
+  conversion::KernelOptions options;
+  options.scoreBytes = 1;
+  std::string text;
+  text +=
+      makeLayer("blocks", 2, 4, 2, 300, 300, 8, 12, "f32", "causal rows_first");
+  text += makeLayer("rounded", 1, 2, 1, 140, 200, 8, 8, "bf16",
+                    "causal window 50 rows_first");
+  checkAll(text, options);
+}
+
 /// Whole batches, whole heads, then rows; as few parts as fit.
 TEST(HostAttention, Blocks) {
   using runtime::AttentionBlock;
   constexpr int64_t MiB = 1 << 20;
   runtime::AttentionSizes sizes{2, 16, 8, 4096, 4096, 128, 128};
-  auto choose = [&](int64_t limit) {
-    return runtime::chooseAttentionBlock(sizes, limit);
+  auto choose = [&](int64_t limit, bool hasWindow = false) {
+    return runtime::chooseAttentionBlock(sizes, hasWindow, limit);
   };
-  EXPECT_EQ(choose(1024 * MiB), (AttentionBlock{2, 16, 4096}));
-  EXPECT_EQ(choose(1023 * MiB), (AttentionBlock{1, 16, 4096}));
-  EXPECT_EQ(choose(256 * MiB), (AttentionBlock{1, 8, 4096}));
-  EXPECT_EQ(choose(200 * MiB), (AttentionBlock{1, 4, 4096}));
-  EXPECT_EQ(choose(64 * MiB), (AttentionBlock{1, 2, 4096}));
-  EXPECT_EQ(choose(63 * MiB), (AttentionBlock{1, 2, 2048}));
-  EXPECT_EQ(choose(0), (AttentionBlock{1, 2, 128}));
+  EXPECT_EQ(choose(1024 * MiB), (AttentionBlock{2, 16, 4096, 4096}));
+  EXPECT_EQ(choose(1023 * MiB), (AttentionBlock{1, 16, 4096, 4096}));
+  EXPECT_EQ(choose(256 * MiB), (AttentionBlock{1, 8, 4096, 4096}));
+  EXPECT_EQ(choose(200 * MiB), (AttentionBlock{1, 4, 4096, 4096}));
+  EXPECT_EQ(choose(64 * MiB), (AttentionBlock{1, 2, 4096, 4096}));
+  EXPECT_EQ(choose(63 * MiB), (AttentionBlock{1, 2, 2048, 2048}));
+  EXPECT_EQ(choose(63 * MiB, true), (AttentionBlock{1, 2, 2048, 4096}));
+  EXPECT_EQ(choose(0), (AttentionBlock{1, 2, 128, 128}));
+  EXPECT_EQ(choose(0, true), (AttentionBlock{1, 2, 128, 4096}));
+  // Few rows meet many keys at once.
+  sizes = {1, 2, 1, 128, 1 << 20, 128, 128};
+  EXPECT_EQ(choose(128 * MiB), (AttentionBlock{1, 2, 128, 1 << 18}));
   sizes = {1, 16, 8, 74752, 74752, 128, 128};
   AttentionBlock block = choose(1024 * MiB);
-  EXPECT_EQ(block.heads, 2);
-  EXPECT_EQ(block.rows, 3584);
+  EXPECT_EQ(block, (AttentionBlock{1, 2, 14976, 14976}));
   uint64_t library = runtime::attentionGradBytes(sizes, block);
-  EXPECT_LT(library, 1200u * MiB);
+  EXPECT_LT(library, 1024u * MiB);
   runtime::AttentionWorkspace workspace =
       runtime::layOutAttention(sizes, block, library);
-  // One key head's parts and sums.
-  EXPECT_GE(workspace.bytes, library + 74752u * 256 * 6);
-  EXPECT_LT(workspace.bytes, library + 74752u * 256 * 6 + 1024);
+  // One key head's sums, and what a block gives: statistics, a part and the sum
+  // of dQ, parts of dK and dV.
+  uint64_t rest = 74752u * 256 * 4 + 14976u * (8 + 2 * 128 * 6 + 256 * 2);
+  EXPECT_GE(workspace.bytes, library + rest);
+  EXPECT_LT(workspace.bytes, library + rest + 7 * 256);
 }

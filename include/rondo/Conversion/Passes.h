@@ -25,14 +25,15 @@ namespace rondo::conversion {
 
 /// The machine that entries are lowered for.
 struct KernelOptions {
-  double flopsPerNs = 50; ///< Of products.
+  double flopsPerNs = 50;   ///< Of products.
+  double f32FlopsPerNs = 0; ///< Of products in f32; 0: as the others.
   double scalarPerNs = 10;
   double bytesPerNs = 10;
   double latencyNs = 500;                 ///< Of one call.
   int64_t scoreBytes = int64_t(64) << 20; ///< Attention scores at once.
   bool libraryAttention = false; ///< Attention by the device's library.
   /// What a library's gradient of attention may use at once, about.
-  int64_t attentionBytes = int64_t(256) << 20;
+  int64_t attentionBytes = int64_t(1) << 30;
 };
 
 /// Phase `kernels`: every entry becomes a planned, verified kern.func with its

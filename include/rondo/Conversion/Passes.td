@@ -35,7 +35,7 @@ def ConvertNNToKern : Pass<"rondo-convert-nn-to-kern", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"scoreBytes", "score-bytes", "int64_t", "67108864", "bytes of attention scores at once">,
                  Option<"libraryAttention", "library-attention", "bool", "false", "leave attention to the device's library where it can">,
-                 Option<"attentionBytes", "attention-bytes", "int64_t", "268435456", "bytes of a library's gradient of attention at once">];
+                 Option<"attentionBytes", "attention-bytes", "int64_t", "1073741824", "bytes of a library's gradient of attention at once">];
   let dependentDialects = ["::rondo::kern::KernDialect"];
 }
 

@@ -24,9 +24,11 @@ struct CompileOptions {
   std::string output; ///< "-": standard output.
   ImportOptions import;
   Config config;
-  int first = 0; ///< The phase whose IR the input is; 0: an ONNX model.
-  int last = 0;  ///< The last phase to run.
-  bool emitProgram = false; ///< Else MLIR.
+  bool isIR = false;         ///< The input is IR, not an ONNX model.
+  int first = 0;             ///< The phase that left it,
+  bool isPhaseGiven = false; ///< ... as the user said.
+  int last = 0;              ///< The last phase to run.
+  bool emitProgram = false;  ///< Else MLIR.
   ReportKind report = ReportKind::None;
 };
 

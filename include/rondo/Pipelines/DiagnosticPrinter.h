@@ -25,12 +25,16 @@ public:
 
   /// Whether an error said that no plan fits: exit code 3 instead of 1.
   bool sawInfeasible() const { return infeasible; }
+  /// Whether an error was about a flag, which its text begins with: exit
+  /// code 2.
+  bool sawBadFlag() const { return badFlag; }
 
 private:
   void print(mlir::Diagnostic &diagnostic, bool isNote);
 
   llvm::raw_ostream &os;
   bool infeasible = false;
+  bool badFlag = false;
 };
 
 } // namespace rondo

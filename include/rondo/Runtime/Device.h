@@ -102,7 +102,8 @@ enum class TaskKind : uint8_t {
   Copy,   ///< arguments: source, target.
   Zero,   ///< arguments: target.
   Launch, ///< arguments: the entry's.
-  Host    ///< Runs `host`: on lanes of the host only.
+  Host,   ///< Runs `host`: on lanes of the host only.
+  Round   ///< arguments: f32, rounded in place to bf16 in the first half.
 };
 
 struct TaskCall;
@@ -121,7 +122,7 @@ struct Task {
   TaskKind kind = TaskKind::Host;
   uint32_t index = 0; ///< Which operation of the program.
   uint32_t entry = 0; ///< Launch.
-  uint64_t bytes = 0; ///< Copy, Zero.
+  uint64_t bytes = 0; ///< Copy, Zero; Round: of the f32.
   std::vector<Wait> waits;
   Event *done = nullptr;
   HostFunction host = nullptr;

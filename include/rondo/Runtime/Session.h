@@ -50,7 +50,9 @@ struct StepResult {
   double gradientNorm =
       -1; ///< Before clipping; -1 if the program computes none.
   double learningRate = 0;
-  int64_t end = 0; ///< runtime::now() when its last operation ended.
+  int64_t end = 0;      ///< runtime::now() when its last operation ended.
+  double lossScale = 0; ///< That its gradients were computed with; 0: none.
+  bool skipped = false; ///< They overflowed: there was no update.
 };
 
 /// What happened since the session was opened, or since beginMeasuring.
@@ -74,6 +76,8 @@ struct SessionReport {
   uint64_t samplesPerStep = 0;
   uint64_t tokensPerStep =
       0; ///< Elements of the first integer input of rank 2; 0: there is none.
+  uint64_t skippedSteps = 0; ///< For overflow of f16 gradients.
+  double lossScale = 0;      ///< Of the last step; 0: losses are not scaled.
   std::vector<LaneReport> lanes;
   std::vector<DeviceReport> devices;
 };

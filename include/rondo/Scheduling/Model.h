@@ -33,6 +33,7 @@ struct Machine {
   uint64_t hostBytes =
       0; ///< Memory for the pinned arena and the optimizer state.
   double productFlops = 0;    ///< Flop/s of contractions.
+  double productFlopsF32 = 0; ///< Of those with operands in f32; 0: the same.
   double scalarFlops = 0;     ///< Operations/s of generated kernels.
   double deviceBandwidth = 0; ///< Bytes/s of device memory.
   double uploadBandwidth = 0; ///< Bytes/s host to device, each device.
@@ -156,8 +157,11 @@ struct Model {
   uint32_t rounds = 1;
   uint32_t staleness = 0; ///< 0 or 1.
   bool uploadIsMaster =
-      false;                ///< f32 uploads: the masters are what is uploaded.
-  bool clip = false;        ///< The optimizer waits for the gradient's norm.
+      false;         ///< f32 uploads: the masters are what is uploaded.
+  bool clip = false; ///< The optimizer waits for the gradient's norm.
+  bool roundGradients = false; ///< Gradients are downloaded as bf16.
+  bool scaleLoss = false;      ///< Gradients are of the loss times a scale that
+                               ///< overflows lower; `clip` is set too.
   bool countLabels = false; ///< Micro-batches weigh by valid labels: counted on
                             ///< the host before the step.
   std::string countEntry;   ///< "body::entry" of the label count.

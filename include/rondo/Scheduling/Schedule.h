@@ -56,19 +56,24 @@ enum class OpKind : uint8_t {
                    ///< its workspace if it needs any.
   Seed =
       7, ///< Staging lane; operands: counts of all the step's micro-batches...
-         ///< (if any), then every micro-batch's gradient seed (pinned f32).
+         ///< (if any), then every micro-batch's gradient seed (pinned f32),
+         ///< then the loss scale (read, if the model has one).
   Loss = 8, ///< Staging lane; operands: each micro-batch's loss (pinned
             ///< f32)..., then counts as in Seed if any: joins the step's loss.
   Accumulate = 9, ///< Update lane; operands: sum (read unless `first`,
-                  ///< written), addend. f32 elementwise.
+                  ///< written), addend (f32, or bf16 of half the bytes).
   Norm = 10, ///< Update lane; operands: gradient of `block` read, partial sums
              ///< written: squares in double, one a trainable parameter, in
              ///< order of gradient offset.
-  Clip = 11, ///< Update lane; operands: partial sums..., coefficient: min(1,
-             ///< max / (norm + 1e-6)).
+  Clip = 11, ///< Update lane; operands: partial sums..., loss scale (if the
+             ///< model has one; written: that of the next iteration, or the
+             ///< next but one with staleness 1), coefficient: min(1, max /
+             ///< (norm + 1e-6)), of unscaled gradients.
   Optimizer = 12, ///< Update lane; operands: gradient (read), coefficient
                   ///< (read, if clipping), master read, master written,
                   ///< moments..., upload copy written (unless the master is).
+  Round = 13, ///< Compute lane; operand: a gradient of f32, which becomes bf16
+              ///< in the first half of its bytes.
 };
 
 enum class Access : uint8_t { Read = 1, Write = 2, ReadWrite = 3 };

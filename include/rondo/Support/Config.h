@@ -1,5 +1,4 @@
-//===- Config.h - What a compilation was asked for ---------------*- C++
-//-*-===//
+//===- Config.h - What a compilation was asked for --------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,12 +38,15 @@ struct OptimizerConfig {
   double weightDecay = 0.01;
 };
 
-/// --param-group: parameters whose ONNX or source name matches `pattern` (the
+/// --param-group: parameters one of whose names matches `pattern` wholly (the
 /// first group that matches counts).
 struct ParameterGroup {
   std::string pattern;
   std::vector<std::pair<std::string, double>>
       settings; ///< weight-decay, lr (an absolute learning rate).
+
+  /// `names`: of one parameter; empty ones are none.
+  bool matches(llvm::ArrayRef<std::string> names) const;
 };
 
 /// --attention.
@@ -61,11 +63,16 @@ struct Config {
   int64_t staleness = 0; ///< 0 or 1.
   bool rotate =
       true; ///< Carry the round robin over from one iteration to the next.
-  double clipGradNorm = 0;    ///< 0: no clipping.
-  bool weighByLabels = false; ///< --loss-reduction=step.
+  double clipGradNorm = 0;     ///< 0: no clipping.
+  bool weighByLabels = false;  ///< --loss-reduction=step.
+  bool allowTf32 = false;      ///< Products of f32 with TF32's 10 bits.
+  bool roundGradients = false; ///< --grad-transfer=bf16.
+  double lossScale = 65536;    ///< The first one, where anything is f16.
   Recompute recompute = Recompute::Auto;
   int64_t headChunk = 2048; ///< Rows of the loss head's logits at once.
   Attention attention = Attention::Auto;
+  /// What a library's gradient of attention may use at once, in bytes, about.
+  int64_t attentionMemory = int64_t(1) << 30;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
@@ -93,6 +100,8 @@ struct Config {
 llvm::Expected<OptimizerConfig> parseOptimizer(llvm::StringRef text);
 /// "REGEX,weight-decay=0".
 llvm::Expected<ParameterGroup> parseParameterGroup(llvm::StringRef text);
+/// A positive number.
+llvm::Expected<double> parseClipNorm(llvm::StringRef text);
 /// "24GiB", "800MB", "4096".
 llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 /// "auto", "full", "elementwise", "none".

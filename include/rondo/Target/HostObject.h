@@ -25,6 +25,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "rondo/Dialect/Kern/Kern.h"
+#include "llvm/Support/Error.h"
 #include <array>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ struct HostOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
 };
+
+/// Whether host code can be made for a processor; an error says why not, and
+/// for which it can.
+llvm::Error checkHostCpu(llvm::StringRef cpu);
 
 /// One call of a launch list, as in schema/program.fbs.
 struct Call {
@@ -62,6 +67,11 @@ struct Call {
   std::vector<Address> addresses; ///< As in schema/program.fbs.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
+  /// Kernel that looks indices up: its second pointer's `indexRows` tuples are
+  /// of one index in [-extent, extent) for each of these.
+  std::vector<int64_t> indexExtents;
+  int64_t indexRows = 0;
+  mlir::Type indexType;
   /// Kernel: its launch on a GPU (GpuObject.h), empty where there is no code
   /// for one.
   std::string gpuSymbol;
@@ -77,7 +87,7 @@ struct Call {
   int64_t strideA = 0, strideB = 0, strideC = 0;
   float alpha = 1;
   bool accumulate = false;
-  bool bias = false; ///< Then its address comes after C's.
+  bool bias = false;              ///< Then its address comes after C's.
   mlir::Type typeA, typeB, typeC; ///< f32, bf16 or f16.
 
   // Attention, AttentionGrad.

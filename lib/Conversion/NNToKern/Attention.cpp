@@ -10,6 +10,8 @@
 // over the keys that some row of the block sees, one fused kernel over the
 // scores, products again. Scores are f32 and in scratch that all blocks share;
 // no block holds more than the given bytes, but at least 128 rows of one head.
+// What goes into the second products is rounded to the operands' type, as fast
+// products want both of theirs alike.
 //
 // Which keys a row sees is decided in the kernel by comparing indices, so that
 // blocks share kernels: the block's number is the first axis of the kernel's
@@ -63,14 +65,14 @@ class AttentionEmitter {
 public:
   AttentionEmitter(Emitter &emitter, Operation *op, Value query, Value key,
                    Value value, double scale, bool causal,
-                   std::optional<int64_t> window)
+                   std::optional<int64_t> window, bool rowsFirst)
       : emitter(emitter), b(emitter.builder), loc(op->getLoc()),
         q(getHeadView(query)), k(getHeadView(key)), v(getHeadView(value)),
-        scale(scale), causal(causal), window(window),
-        batches(getShape(query)[0]), heads(getShape(query)[1]),
-        rows(getShape(query)[2]), depth(getShape(query)[3]),
-        keyHeads(getShape(key)[1]), keys(getShape(key)[2]),
-        valueDepth(getShape(value)[3]) {
+        element(getElement(query)), scale(scale), causal(causal),
+        window(window), rowsFirst(rowsFirst), batches(getShape(query)[0]),
+        heads(getShape(query)[1]), rows(getShape(query)[2]),
+        depth(getShape(query)[3]), keyHeads(getShape(key)[1]),
+        keys(getShape(key)[2]), valueDepth(getShape(value)[3]) {
     chooseBlocks();
   }
 
@@ -83,9 +85,12 @@ private:
 
   void chooseBlocks();
   void forBlocks(llvm::function_ref<void(const ScoreBlock &)> body);
-  Value createScores() {
-    return emitter.createScratch({groupHeads * blockRows * widest},
-                                 b.getF32Type());
+  Value createScores(Type element) {
+    return emitter.createScratch({groupHeads * blockRows * widest}, element);
+  }
+  /// `scores` itself, or scratch of a narrower element type.
+  Value createRounded(Value scores) {
+    return element.isF32() ? scores : createScores(element);
   }
   int64_t getKeyHead(int64_t head) const { return head / (heads / keyHeads); }
 
@@ -103,7 +108,7 @@ private:
   BlockAccess accessScores(const ScoreBlock &block, Value scores);
   BlockAccess accessRows(const ScoreBlock &block, Value memory);
   BlockAccess accessMask(const ScoreBlock &block, Value mask);
-  Value emitRowProducts(const HeadView &cotangent, Value result);
+  Value emitRowProducts(const HeadView &cotangent, const HeadView &result);
   void emitRounding(Value from, Value to);
 
   Value number(double value) {
@@ -111,6 +116,11 @@ private:
   }
   Value index(int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
+  }
+  Value round(Value value) {
+    return element.isF32()
+               ? value
+               : Value(arith::TruncFOp::create(b, loc, element, value));
   }
   Value widen(Value value) {
     return value.getType().isF32()
@@ -122,9 +132,11 @@ private:
   OpBuilder &b;
   Location loc;
   HeadView q, k, v;
+  Type element;
   double scale;
   bool causal;
   std::optional<int64_t> window;
+  bool rowsFirst;
   int64_t batches, heads, rows, depth, keyHeads, keys, valueDepth;
   int64_t groupHeads = 1, blockRows = 1, widest = 1;
 };
@@ -330,7 +342,7 @@ void AttentionEmitter::emitKernel(const ScoreBlock &block, FusedKind kind,
 //===----------------------------------------------------------------------===//
 
 void AttentionEmitter::emitForward(nn::AttentionOp op) {
-  Value scores = createScores();
+  Value scores = createScores(b.getF32Type()), weights = createRounded(scores);
   Value statistics = emitter.getMemory(op.getStatistics()),
         result = emitter.getMemory(op.getResult());
   Value mask = op.getMask();
@@ -341,7 +353,8 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
     if (mask)
       inputs.push_back(accessMask(block, mask));
     emitKernel(
-        block, FusedKind::Row, inputs, {access, accessRows(block, statistics)},
+        block, FusedKind::Row, inputs,
+        {accessScores(block, weights), accessRows(block, statistics)},
         [&](ValueRange arguments, Value visible) -> SmallVector<Value> {
           Value score = arguments[0];
           Value lowest = number(-std::numeric_limits<double>::infinity());
@@ -369,7 +382,7 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
           Value weight = arith::DivFOp::create(b, loc, power, divisor);
           Value logarithm = math::LogOp::create(b, loc, sum);
           Value statistic = arith::AddFOp::create(b, loc, logarithm, shift);
-          return {weight, statistic};
+          return {round(weight), statistic};
         });
 
     GemmShape shape;
@@ -377,16 +390,16 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
     shape.n = valueDepth;
     shape.k = block.keys;
     shape.lda = block.width;
-    shape.ldc = valueDepth;
+    HeadView to = getOwnHeadView(op.getResult(), rowsFirst);
+    shape.ldc = to.rowStride;
     setOperand(block.keys, valueDepth, v.rowStride, v.columnStride,
                shape.transposeB, shape.ldb);
-    multiply(block, shape, scores, emitter.getMemory(v.base), result,
+    multiply(block, shape, weights, emitter.getMemory(v.base), result,
              [&](int64_t head, int64_t local) {
                return GemmOffsets{
                    local * block.rows * block.width,
                    v.at(block.batch, getKeyHead(head), block.key),
-                   ((block.batch * heads + head) * rows + block.row) *
-                       valueDepth};
+                   to.at(block.batch, head, block.row)};
              });
   });
 }
@@ -397,19 +410,18 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
 
 /// The sum over each row of cotangent * result, [batch, heads, rows].
 Value AttentionEmitter::emitRowProducts(const HeadView &cotangent,
-                                        Value result) {
+                                        const HeadView &result) {
   Value sums = emitter.createScratch({batches, heads, rows}, b.getF32Type());
   Value memory[] = {emitter.getMemory(cotangent.base),
-                    emitter.getMemory(stripReshapes(result))};
+                    emitter.getMemory(result.base)};
   auto getAccess = [&](int64_t offset, ArrayRef<int64_t> strides) -> Attribute {
     return kern::AccessAttr::get(b.getContext(), offset, strides);
   };
-  SmallVector<Attribute> inputs{
-      getAccess(cotangent.offset,
-                {cotangent.batchStride, cotangent.headStride,
-                 cotangent.rowStride, cotangent.columnStride}),
-      getAccess(0,
-                {heads * rows * valueDepth, rows * valueDepth, valueDepth, 1})};
+  SmallVector<Attribute> inputs;
+  for (const HeadView *view : {&cotangent, &result})
+    inputs.push_back(
+        getAccess(view->offset, {view->batchStride, view->headStride,
+                                 view->rowStride, view->columnStride}));
   SmallVector<Attribute> outputs{getAccess(0, {heads * rows, rows, 1, 0})};
   auto op = kern::FusedOp::create(
       b, loc, FusedKind::Row,
@@ -448,10 +460,13 @@ void AttentionEmitter::emitRounding(Value from, Value to) {
 }
 
 void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
-  HeadView cotangent = getHeadView(op.getCotangent());
+  HeadView cotangent = getHeadView(op.getCotangent(), rowsFirst);
   Value statistics = emitter.getMemory(stripReshapes(op.getStatistics()));
-  Value sums = emitRowProducts(cotangent, op.getResultValue());
-  Value scores = createScores(), changes = createScores();
+  Value sums =
+      emitRowProducts(cotangent, getHeadView(op.getResultValue(), rowsFirst));
+  Value scores = createScores(b.getF32Type()),
+        changes = createScores(b.getF32Type());
+  Value weights = createRounded(scores), rounded = createRounded(changes);
   // Sums over blocks are f32 and rounded once.
   auto createSum = [&](Value result) {
     if (result.use_empty())
@@ -474,7 +489,7 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
         block, FusedKind::Elementwise,
         {scoreAccess, changeAccess, accessRows(block, statistics),
          accessRows(block, sums)},
-        {scoreAccess, changeAccess},
+        {accessScores(block, weights), accessScores(block, rounded)},
         [&](ValueRange arguments, Value visible) -> SmallVector<Value> {
           Value centred =
               arith::SubFOp::create(b, loc, arguments[0], arguments[2]);
@@ -484,12 +499,12 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
           Value product = arith::MulFOp::create(b, loc, weight, difference);
           Value change = arith::MulFOp::create(b, loc, product, number(scale));
           if (!visible)
-            return {weight, change};
+            return {round(weight), round(change)};
           // What was never computed may hold anything.
           Value zero = number(0);
           weight = arith::SelectOp::create(b, loc, visible, weight, zero);
           change = arith::SelectOp::create(b, loc, visible, change, zero);
-          return {weight, change};
+          return {round(weight), round(change)};
         });
 
     if (!op.getDQuery().use_empty()) {
@@ -498,29 +513,30 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
       shape.n = depth;
       shape.k = block.keys;
       shape.lda = block.width;
-      shape.ldc = depth;
+      HeadView to = getOwnHeadView(op.getDQuery(), rowsFirst);
+      shape.ldc = to.rowStride;
       setOperand(block.keys, depth, k.rowStride, k.columnStride,
                  shape.transposeB, shape.ldb);
-      multiply(block, shape, changes, emitter.getMemory(k.base),
-               emitter.getMemory(op.getDQuery()),
-               [&](int64_t head, int64_t local) {
-                 return GemmOffsets{
-                     local * block.rows * block.width,
-                     k.at(block.batch, getKeyHead(head), block.key),
-                     ((block.batch * heads + head) * rows + block.row) * depth};
-               });
+      multiply(
+          block, shape, rounded, emitter.getMemory(k.base),
+          emitter.getMemory(op.getDQuery()), [&](int64_t head, int64_t local) {
+            return GemmOffsets{local * block.rows * block.width,
+                               k.at(block.batch, getKeyHead(head), block.key),
+                               to.at(block.batch, head, block.row)};
+          });
     }
     auto addTransposed = [&](Value left, const HeadView &right, int64_t columns,
-                             Value sum) {
+                             Value result, Value sum) {
       if (!sum)
         return;
+      HeadView to = getOwnHeadView(result, rowsFirst);
       GemmShape shape;
       shape.m = block.keys;
       shape.n = columns;
       shape.k = block.rows;
       shape.transposeA = true;
       shape.lda = block.width;
-      shape.ldc = columns;
+      shape.ldc = to.rowStride;
       shape.accumulate = true;
       setOperand(block.rows, columns, right.rowStride, right.columnStride,
                  shape.transposeB, shape.ldb);
@@ -529,13 +545,11 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
                  return GemmOffsets{
                      local * block.rows * block.width,
                      right.at(block.batch, head, block.row),
-                     ((block.batch * keyHeads + getKeyHead(head)) * keys +
-                      block.key) *
-                         columns};
+                     to.at(block.batch, getKeyHead(head), block.key)};
                });
     };
-    addTransposed(scores, cotangent, valueDepth, valueSum);
-    addTransposed(changes, q, depth, keySum);
+    addTransposed(weights, cotangent, valueDepth, op.getDValue(), valueSum);
+    addTransposed(rounded, q, depth, op.getDKey(), keySum);
   });
 
   for (auto [sum, result] : {std::pair<Value, Value>(keySum, op.getDKey()),
@@ -547,13 +561,13 @@ void AttentionEmitter::emitBackward(nn::AttentionGradOp op) {
 void lowering::emitAttention(Emitter &emitter, nn::AttentionOp op) {
   AttentionEmitter(emitter, op, op.getQuery(), op.getKey(), op.getValue(),
                    op.getScale().convertToDouble(), op.getCausal(),
-                   op.getWindow())
+                   op.getWindow(), op.getRowsFirst())
       .emitForward(op);
 }
 
 void lowering::emitAttentionGrad(Emitter &emitter, nn::AttentionGradOp op) {
   AttentionEmitter(emitter, op, op.getQuery(), op.getKey(), op.getValue(),
                    op.getScale().convertToDouble(), op.getCausal(),
-                   op.getWindow())
+                   op.getWindow(), op.getRowsFirst())
       .emitBackward(op);
 }

@@ -73,18 +73,19 @@ private:
             value[2], query[3], value[3]};
   }
   /// The memory of an operand; its place goes to `accesses`.
-  Value read(Value operand) {
-    HeadView view = getHeadView(operand, /*forLibrary=*/true);
+  Value read(Value operand, bool rowsFirst = false) {
+    HeadView view = getHeadView(operand, rowsFirst, /*forLibrary=*/true);
     accesses.push_back(kern::AccessAttr::get(
         b.getContext(), view.offset,
         {view.batchStride, view.headStride, view.rowStride, 1}));
     return emitter.getMemory(view.base);
   }
   /// The memory of a result, or scratch where nothing reads it.
-  Value write(Value result) {
-    SmallVector<int64_t> strides =
-        nn::getRowMajorStrides(getTensorType(result).getShape());
-    accesses.push_back(kern::AccessAttr::get(b.getContext(), 0, strides));
+  Value write(Value result, bool rowsFirst) {
+    HeadView view = getOwnHeadView(result, rowsFirst);
+    accesses.push_back(kern::AccessAttr::get(
+        b.getContext(), 0,
+        {view.batchStride, view.headStride, view.rowStride, 1}));
     if (!result.use_empty())
       return emitter.getMemory(result);
     return emitter.createScratch(getTensorType(result).getShape(),
@@ -106,7 +107,8 @@ private:
 void LibraryAttentionEmitter::emitForward(nn::AttentionOp op) {
   runtime::AttentionSizes sizes = getSizes(op);
   Value query = read(op.getQuery()), key = read(op.getKey()),
-        value = read(op.getValue()), result = write(op.getResult());
+        value = read(op.getValue()),
+        result = write(op.getResult(), op.getRowsFirst());
   Value statistics = emitter.getMemory(op.getStatistics());
   Value workspace = createWorkspace(runtime::attentionBytes(sizes));
   kern::AttentionOp::create(b, loc, query, key, value, result, statistics,
@@ -119,13 +121,16 @@ void LibraryAttentionEmitter::emitForward(nn::AttentionOp op) {
 
 void LibraryAttentionEmitter::emitBackward(nn::AttentionGradOp op) {
   runtime::AttentionSizes sizes = getSizes(op);
-  runtime::AttentionBlock block =
-      runtime::chooseAttentionBlock(sizes, emitter.options.attentionBytes);
+  runtime::AttentionBlock block = runtime::chooseAttentionBlock(
+      sizes, op.getWindow().has_value(), emitter.options.attentionBytes);
   uint64_t library = runtime::attentionGradBytes(sizes, block);
   Value query = read(op.getQuery()), key = read(op.getKey()),
-        value = read(op.getValue()), result = read(op.getResultValue()),
-        cotangent = read(op.getCotangent()), dQuery = write(op.getDQuery()),
-        dKey = write(op.getDKey()), dValue = write(op.getDValue());
+        value = read(op.getValue()),
+        result = read(op.getResultValue(), op.getRowsFirst()),
+        cotangent = read(op.getCotangent(), op.getRowsFirst()),
+        dQuery = write(op.getDQuery(), op.getRowsFirst()),
+        dKey = write(op.getDKey(), op.getRowsFirst()),
+        dValue = write(op.getDValue(), op.getRowsFirst());
   Value statistics = emitter.getMemory(stripReshapes(op.getStatistics()));
   Value workspace =
       createWorkspace(runtime::layOutAttention(sizes, block, library).bytes);
@@ -134,7 +139,8 @@ void LibraryAttentionEmitter::emitBackward(nn::AttentionGradOp op) {
       dValue, workspace, sizes.batch, sizes.heads, sizes.keyHeads, sizes.rows,
       sizes.keys, sizes.depth, sizes.valueDepth, b.getArrayAttr(accesses),
       APFloat((float)op.getScale().convertToDouble()), op.getCausal(),
-      op.getWindowAttr(), block.batch, block.heads, block.rows, library);
+      op.getWindowAttr(), block.batch, block.heads, block.rows, block.keys,
+      library);
 }
 
 void lowering::emitLibraryAttention(Emitter &emitter, Operation *op) {

@@ -51,9 +51,13 @@ struct HeadView {
     return offset + batch * batchStride + head * headStride + row * rowStride;
   }
 };
+/// Of [batch, heads, rows, columns], or [batch, rows, heads, columns].
 /// `forLibrary`: columns are neighbours, and no stride is 0 where there is more
 /// than one; rows begin at multiples of 8 elements.
-HeadView getHeadView(mlir::Value value, bool forLibrary = false);
+HeadView getHeadView(mlir::Value value, bool rowsFirst = false,
+                     bool forLibrary = false);
+/// Of memory of its own.
+HeadView getOwnHeadView(mlir::Value value, bool rowsFirst);
 
 /// The values, stripped of reshapes, whose memory `op` (not fusible) reads.
 llvm::SmallVector<mlir::Value> getOperandsInMemory(mlir::Operation *op);

@@ -161,11 +161,15 @@ MatrixView lowering::getMatrixView(Value value, bool leadingRows) {
   return view;
 }
 
-HeadView lowering::getHeadView(Value value, bool forLibrary) {
+HeadView lowering::getOwnHeadView(Value value, bool rowsFirst) {
+  SmallVector<int64_t> strides = nn::getRowMajorStrides(getShape(value));
+  return {stripReshapes(value),       0, strides[0], strides[rowsFirst ? 2 : 1],
+          strides[rowsFirst ? 1 : 2], 1};
+}
+
+HeadView lowering::getHeadView(Value value, bool rowsFirst, bool forLibrary) {
   ArrayRef<int64_t> shape = getShape(value);
-  SmallVector<int64_t> strides = nn::getRowMajorStrides(shape);
-  HeadView whole{stripReshapes(value), 0,          strides[0],
-                 strides[1],           strides[2], 1};
+  HeadView whole = getOwnHeadView(value, rowsFirst);
   MatrixView matrix = getMatrixView(value, /*leadingRows=*/false);
   auto getOffset = [&](int64_t index) {
     int64_t offset = 0;
@@ -176,23 +180,31 @@ HeadView lowering::getHeadView(Value value, bool forLibrary) {
     }
     return offset;
   };
-  HeadView view{matrix.base, matrix.offset,    0,
-                0,           matrix.rowStride, matrix.columnStride};
-  if (shape[0] > 1)
-    view.batchStride = getOffset(shape[1]);
-  if (shape[1] > 1)
-    view.headStride = getOffset(1);
-  for (int64_t batch = 0; batch < shape[0]; ++batch)
-    for (int64_t head = 0; head < shape[1]; ++head)
-      if (getOffset(batch * shape[1] + head) !=
-          batch * view.batchStride + head * view.headStride)
+  // Of the first two axes, and of the third.
+  int64_t outer = shape[0] > 1 ? getOffset(shape[1]) : 0,
+          inner = shape[1] > 1 ? getOffset(1) : 0;
+  for (int64_t i = 0; i < shape[0]; ++i)
+    for (int64_t j = 0; j < shape[1]; ++j)
+      if (getOffset(i * shape[1] + j) != i * outer + j * inner)
         return whole;
+  HeadView view{matrix.base,
+                matrix.offset,
+                outer,
+                rowsFirst ? matrix.rowStride : inner,
+                rowsFirst ? inner : matrix.rowStride,
+                matrix.columnStride};
+  // Rows of one head are a matrix.
+  if (rowsFirst &&
+      (view.columnStride != 1 || (shape[1] > 1 && view.rowStride < shape[3])))
+    return whole;
   auto fits = [](int64_t stride, int64_t extent) {
     return extent == 1 || (stride > 0 && stride % 8 == 0);
   };
+  int64_t heads = shape[rowsFirst ? 2 : 1], rows = shape[rowsFirst ? 1 : 2];
   if (forLibrary &&
-      (view.columnStride != 1 || view.offset % 8 || view.rowStride % 8 ||
-       !fits(view.batchStride, shape[0]) || !fits(view.headStride, shape[1])))
+      (view.columnStride != 1 || view.offset % 8 ||
+       !fits(view.rowStride, rows) || view.rowStride < shape[3] ||
+       !fits(view.batchStride, shape[0]) || !fits(view.headStride, heads)))
     return whole;
   return view;
 }
@@ -214,15 +226,15 @@ SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
   bool forLibrary = isLibraryAttention(op);
   if (isa<nn::AttentionOp, nn::AttentionGradOp>(op))
     for (unsigned index = 0; index < 3; ++index)
-      operands[index] = getHeadView(op->getOperand(index), forLibrary).base;
-  if (isa<nn::LinearCrossEntropyOp, nn::LinearCrossEntropyGradOp>(op)) {
-    operands[0] = getMatrixView(op->getOperand(0), /*leadingRows=*/true).base;
-    operands[1] = getMatrixView(op->getOperand(1), /*leadingRows=*/false).base;
-  }
+      operands[index] =
+          getHeadView(op->getOperand(index), /*rowsFirst=*/false, forLibrary)
+              .base;
   if (auto grad = dyn_cast<nn::AttentionGradOp>(op)) {
-    operands.back() = getHeadView(grad.getCotangent(), forLibrary).base;
-    if (forLibrary)
-      operands[3] = getHeadView(grad.getResultValue(), forLibrary).base;
+    auto getBase = [&](Value value) {
+      return getHeadView(value, grad.getRowsFirst(), forLibrary).base;
+    };
+    operands[3] = getBase(grad.getResultValue());
+    operands.back() = getBase(grad.getCotangent());
   }
   return operands;
 }

@@ -177,6 +177,14 @@ LogicalResult AttentionGradOp::verify() {
   if (block.rows < 1 || block.rows > sizes.rows)
     return emitOpError("block_rows ")
            << block.rows << " is not from 1 to " << sizes.rows;
+  if (block.keys < 1 || block.keys > sizes.keys)
+    return emitOpError("block_keys ")
+           << block.keys << " is not from 1 to " << sizes.keys;
+  if (block.keys < sizes.keys &&
+      (getWindow() || (getCausal() && block.keys < block.rows)))
+    return emitOpError("cuts keys by ")
+           << block.keys << " with a window, or causal with " << block.rows
+           << " rows at a time";
   uint64_t library = runtime::attentionGradBytes(sizes, block);
   if (getLibraryBytes() < library)
     return emitOpError("library_bytes ")
@@ -189,5 +197,5 @@ LogicalResult AttentionGradOp::verify() {
 
 runtime::AttentionBlock kern::getAttentionBlock(AttentionGradOp op) {
   return {(int64_t)op.getBlockBatch(), (int64_t)op.getBlockHeads(),
-          (int64_t)op.getBlockRows()};
+          (int64_t)op.getBlockRows(), (int64_t)op.getBlockKeys()};
 }

@@ -75,8 +75,11 @@ static OpCost getGemmCost(GemmOp op, const KernTarget &target) {
                m * n * bytes(op.getC()) * (op.getAccumulate() ? 2 : 1));
   if (op.getBias())
     cost.bytes += n * bytes(op.getBias());
-  cost.timeNs =
-      std::max(cost.flops / target.flopsPerNs, cost.bytes / target.bytesPerNs);
+  bool isF32 = cast<MemRefType>(op.getA().getType()).getElementType().isF32() ||
+               cast<MemRefType>(op.getB().getType()).getElementType().isF32();
+  double rate = isF32 && target.f32FlopsPerNs > 0 ? target.f32FlopsPerNs
+                                                  : target.flopsPerNs;
+  cost.timeNs = std::max(cost.flops / rate, cost.bytes / target.bytesPerNs);
   return cost;
 }
 

@@ -33,7 +33,8 @@ struct EstimateCost : rondo::kern::impl::KernEstimateCostBase<EstimateCost> {
   using KernEstimateCostBase::KernEstimateCostBase;
 
   void runOnOperation() override {
-    KernTarget target{flopsPerNs, scalarPerNs, bytesPerNs, latencyNs};
+    KernTarget target{flopsPerNs, scalarPerNs, bytesPerNs, latencyNs,
+                      f32FlopsPerNs};
     OpCost sum;
     for (Operation &op : getOperation().getBody().front()) {
       OpCost cost = getCost(&op, target);

@@ -100,6 +100,7 @@ struct AttentionShape {
   double scale;
   bool causal;
   std::optional<int64_t> window;
+  bool rowsFirst;
 
   template <typename AttentionLikeOp>
   static AttentionShape get(AttentionLikeOp op) {
@@ -109,7 +110,8 @@ struct AttentionShape {
             value.getDimSize(1), query.getDimSize(2),
             value.getDimSize(2), query.getDimSize(3),
             value.getDimSize(3), op.getScale().convertToDouble(),
-            op.getCausal(),      op.getWindow()};
+            op.getCausal(),      op.getWindow(),
+            op.getRowsFirst()};
   }
   /// Query `i` sees keys [firstKey(i), endKey(i)), besides what a mask hides.
   int64_t firstKey(int64_t i) const {
@@ -123,6 +125,17 @@ struct AttentionShape {
   /// The key head of query head `h` of batch `b`, counted over all batches.
   int64_t keyHead(int64_t b, int64_t h) const {
     return b * keyHeads + h / (heads / keyHeads);
+  }
+};
+
+/// Where rows of [b, `heads`, `length`, ...] lie, or of [b, `length`, `heads`,
+/// ...].
+struct RowOrder {
+  int64_t heads, length;
+  bool rowsFirst;
+  int64_t at(int64_t b, int64_t h, int64_t i) const {
+    return rowsFirst ? (b * length + i) * heads + h
+                     : (b * heads + h) * length + i;
   }
 };
 } // namespace
@@ -145,6 +158,7 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context,
     maskStrides =
         getBroadcastStrides(mask->getShape(), {shape.batches, shape.heads,
                                                shape.queries, shape.keys});
+  RowOrder order{shape.heads, shape.queries, shape.rowsFirst};
   std::vector<double> scores(shape.keys);
   constexpr double unseen = -std::numeric_limits<double>::infinity();
   for (int64_t b = 0; b < shape.batches; ++b)
@@ -176,7 +190,8 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context,
           statistics.floats()[row] = unseen;
           continue;
         }
-        double *out = result.floats().data() + row * shape.valueSize;
+        double *out =
+            result.floats().data() + order.at(b, h, i) * shape.valueSize;
         double sum = 0;
         for (int64_t j = first; j < end; ++j) {
           double weight = std::exp(scores[j] - maximum);
@@ -202,6 +217,8 @@ LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context,
   AttentionShape shape = AttentionShape::get(*this);
   HostTensor dQuery = makeResult(*this, 0), dKey = makeResult(*this, 1),
              dValue = makeResult(*this, 2);
+  RowOrder order{shape.heads, shape.queries, shape.rowsFirst},
+      keyOrder{shape.keyHeads, shape.keys, shape.rowsFirst};
   for (int64_t b = 0; b < shape.batches; ++b)
     for (int64_t h = 0; h < shape.heads; ++h) {
       int64_t keyStart = shape.keyHead(b, h) * shape.keys * shape.size;
@@ -211,9 +228,11 @@ LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context,
       for (int64_t i = 0; i < shape.queries; ++i) {
         int64_t row = (b * shape.heads + h) * shape.queries + i;
         const double *query = operands[0].floats().data() + row * shape.size;
-        const double *out = operands[3].floats().data() + row * shape.valueSize;
+        int64_t ordered = order.at(b, h, i);
+        const double *out =
+            operands[3].floats().data() + ordered * shape.valueSize;
         const double *dOut =
-            operands[5].floats().data() + row * shape.valueSize;
+            operands[5].floats().data() + ordered * shape.valueSize;
         double statistic = operands[4].floats()[row];
         double delta = dot(dOut, out, shape.valueSize);
         for (int64_t j = shape.firstKey(i), end = shape.endKey(i); j < end;
@@ -221,15 +240,17 @@ LogicalResult AttentionGradOp::evaluate(const EvaluationContext &context,
           const double *keyRow = key + j * shape.size;
           double probability = std::exp(
               shape.scale * dot(query, keyRow, shape.size) - statistic);
+          int64_t keyRowAt =
+              keyOrder.at(b, h / (shape.heads / shape.keyHeads), j);
           double *dValueRow =
-              dValue.floats().data() + valueStart + j * shape.valueSize;
+              dValue.floats().data() + keyRowAt * shape.valueSize;
           for (int64_t d = 0; d < shape.valueSize; ++d)
             dValueRow[d] += probability * dOut[d];
           double dScore =
               shape.scale * probability *
               (dot(dOut, value + j * shape.valueSize, shape.valueSize) - delta);
-          double *dQueryRow = dQuery.floats().data() + row * shape.size;
-          double *dKeyRow = dKey.floats().data() + keyStart + j * shape.size;
+          double *dQueryRow = dQuery.floats().data() + ordered * shape.size;
+          double *dKeyRow = dKey.floats().data() + keyRowAt * shape.size;
           for (int64_t d = 0; d < shape.size; ++d) {
             dQueryRow[d] += dScore * keyRow[d];
             dKeyRow[d] += dScore * query[d];

@@ -57,11 +57,20 @@ LogicalResult MatmulOp::verify() {
   return success();
 }
 
-/// What nn.attention and its derivative share. `result` is [b, h, s, d_v].
+/// [b, h, s, d] as [b, s, h, d] where rows come first.
+static SmallVector<int64_t> orderRows(ArrayRef<int64_t> shape, bool rowsFirst) {
+  SmallVector<int64_t> ordered(shape);
+  if (rowsFirst)
+    std::swap(ordered[1], ordered[2]);
+  return ordered;
+}
+
+/// What nn.attention and its derivative share.
 static LogicalResult verifyAttention(Operation *op, Value query, Value key,
                                      Value value, Value result,
                                      Value statistics,
-                                     std::optional<int64_t> window) {
+                                     std::optional<int64_t> window,
+                                     bool rowsFirst) {
   RankedTensorType q = tensorOf(query), k = tensorOf(key), v = tensorOf(value),
                    r = tensorOf(result);
   struct {
@@ -96,13 +105,14 @@ static LogicalResult verifyAttention(Operation *op, Value query, Value key,
   if (k.getDimSize(3) != q.getDimSize(3))
     return op->emitOpError() << "query has head size " << q.getDimSize(3)
                              << ", but key has " << k.getDimSize(3);
-  SmallVector<int64_t> expected = {batch, heads, length, v.getDimSize(3)};
+  SmallVector<int64_t> expected =
+      orderRows({batch, heads, length, v.getDimSize(3)}, rowsFirst);
   if (r.getShape() != ArrayRef(expected))
     return op->emitOpError()
            << "result has shape " << shapeToString(r.getShape())
            << ", expected " << shapeToString(expected);
   RankedTensorType s = tensorOf(statistics);
-  expected.pop_back();
+  expected = {batch, heads, length};
   if (s.getShape() != ArrayRef(expected))
     return op->emitOpError()
            << "statistics have shape " << shapeToString(s.getShape())
@@ -119,7 +129,8 @@ static LogicalResult verifyAttention(Operation *op, Value query, Value key,
 
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
-                             getResult(), getStatistics(), getWindow())))
+                             getResult(), getStatistics(), getWindow(),
+                             getRowsFirst())))
     return failure();
   if (!getMask())
     return success();
@@ -141,7 +152,8 @@ LogicalResult AttentionOp::verify() {
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(),
-                             getResultValue(), getStatistics(), getWindow())))
+                             getResultValue(), getStatistics(), getWindow(),
+                             getRowsFirst())))
     return failure();
   if (getCotangent().getType() != getResultValue().getType())
     return emitOpError() << "cotangent has type " << getCotangent().getType()
@@ -153,11 +165,13 @@ LogicalResult AttentionGradOp::verify() {
   } pairs[] = {{"d_query", getDQuery(), getQuery()},
                {"d_key", getDKey(), getKey()},
                {"d_value", getDValue(), getValue()}};
-  for (auto [name, cotangent, operand] : pairs)
-    if (cotangent.getType() != operand.getType())
+  for (auto [name, cotangent, operand] : pairs) {
+    RankedTensorType type = tensorOf(operand);
+    type = type.clone(orderRows(type.getShape(), getRowsFirst()));
+    if (cotangent.getType() != type)
       return emitOpError() << name << " has type " << cotangent.getType()
-                           << ", but its operand has type "
-                           << operand.getType();
+                           << ", expected " << type;
+  }
   return success();
 }
 

@@ -114,14 +114,28 @@ LogicalResult AttentionOp::buildVJP(OpBuilder &builder,
                        "causal and windowed masks are kept in this op; run "
                        "the raise phase, which recognises them or writes the "
                        "attention out");
+  SmallVector<RankedTensorType> types;
+  for (Value operand : {getQuery(), getKey(), getValue()}) {
+    RankedTensorType type = getTensorType(operand);
+    SmallVector<int64_t> shape(type.getShape());
+    if (getRowsFirst())
+      std::swap(shape[1], shape[2]);
+    types.push_back(type.clone(shape));
+  }
   auto grad = AttentionGradOp::create(
-      builder, getLoc(), getQuery().getType(), getKey().getType(),
-      getValue().getType(), getQuery(), getKey(), getValue(), getResult(),
-      getStatistics(), cotangents[0], getScaleAttr(), getCausalAttr(),
-      getWindowAttr());
-  for (unsigned index = 0; index < 3; ++index)
-    if (wanted[index])
-      results[first + index] = grad->getResult(index);
+      builder, getLoc(), types[0], types[1], types[2], getQuery(), getKey(),
+      getValue(), getResult(), getStatistics(), cotangents[0], getScaleAttr(),
+      getCausalAttr(), getWindowAttr(), getRowsFirstAttr());
+  for (unsigned index = 0; index < 3; ++index) {
+    if (!wanted[index])
+      continue;
+    Value cotangent = grad->getResult(index);
+    if (getRowsFirst())
+      cotangent = TransposeOp::create(
+          builder, getLoc(), getTensorType(getOperand(index)), cotangent,
+          builder.getDenseI64ArrayAttr({0, 2, 1, 3}));
+    results[first + index] = cotangent;
+  }
   return success();
 }
 

@@ -52,6 +52,13 @@ OperandRange ZeroOp::getTouched() {
 }
 SmallVector<int32_t> ZeroOp::getAccesses() { return {2}; }
 
+Lane RoundOp::getLane() { return Lane::Compute; }
+int32_t RoundOp::getDevice() { return getOn(); }
+OperandRange RoundOp::getTouched() {
+  return getOperation()->getOperands().take_front(1);
+}
+SmallVector<int32_t> RoundOp::getAccesses() { return {3}; }
+
 Lane HostLaunchOp::getLane() { return getLaneKind(); }
 int32_t HostLaunchOp::getDevice() { return -1; }
 OperandRange HostLaunchOp::getTouched() { return getBuffers(); }

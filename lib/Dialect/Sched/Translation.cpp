@@ -140,6 +140,9 @@ private:
     else if (auto zero = dyn_cast<ZeroOp>(*timed))
       op.kind = scheduling::OpKind::Zero, op.name = zero.getLabel().str(),
       op.duration = zero.getDuration().convertToDouble();
+    else if (auto round = dyn_cast<RoundOp>(*timed))
+      op.kind = scheduling::OpKind::Round, op.name = round.getLabel().str(),
+      op.duration = round.getDuration().convertToDouble();
     else if (auto host = dyn_cast<HostLaunchOp>(*timed)) {
       op.kind = (scheduling::OpKind)host.getAction();
       op.name = host.getLabel().str(), op.first = host.getFirst(),
@@ -279,6 +282,9 @@ private:
     case scheduling::OpKind::Zero:
       return ZeroOp::create(builder, at, event, touched[0], device, waits,
                             label, duration, tag);
+    case scheduling::OpKind::Round:
+      return RoundOp::create(builder, at, event, touched[0], device, waits,
+                             label, duration, tag);
     default:
       return HostLaunchOp::create(
           builder, at, event, HostActionAttr::get(context, (HostAction)op.kind),

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The forward is one graph. The gradient goes block by block (program.fbs), as
-// cuDNN's deterministic algorithm needs workspace for every score; where a head
-// has several blocks of rows, their parts of dK and dV are added in f32 in the
-// blocks' order, so that a step has the same bits every time.
+// cuDNN's deterministic algorithm needs workspace for every score; parts of one
+// dQ, dK or dV are added in f32 in the blocks' order, so that a step has the
+// same bits every time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,30 +44,41 @@ public:
   uint64_t workspaceBytes() const { return lengthBytes; }
 
 private:
-  /// Some rows of the heads of a block, and the keys that they see.
-  struct Rows {
-    int64_t row, rows, key, keys;
-    uint32_t graph;
+  /// Some rows of a block's heads, and keys that they see.
+  struct Piece {
+    int64_t row = 0, rows = 0, key = 0, keys = 0;
+    uint32_t graph = 0;
     uint64_t lengths = 0; ///< In lengthMemory, of rows; keys follow.
   };
   struct Plan {
     AttentionShape shape;
     AttentionWorkspace workspace;
-    std::vector<Rows> rows; ///< One for a forward.
+    std::vector<Piece> pieces; ///< Of a block's heads: by rows, then by keys.
   };
+  /// The device's own kernels.
+  struct Kernels {
+    Function addPart, roundRows;
+  };
+
   Status findGraph(const CudnnProblem &problem, uint64_t limit,
                    uint32_t &graph);
-  Status addRows(Plan &plan, const AttentionBlock &block, int64_t row);
+  Status addPiece(Plan &plan, Piece piece, bool isCausal);
+  Status addRows(Plan &plan, int64_t row);
   Status runBlock(const Plan &plan, const Address *addresses, int64_t batch,
-                  int64_t head, Stream stream, Function addPart,
-                  Function roundRows) const;
-  Status runRows(const Plan &plan, const Rows &rows,
-                 const CudnnTensors &tensors, Address workspace,
-                 Stream stream) const;
-  Status launchAdd(const Plan &plan, const Rows &rows, Address workspace,
-                   Stream stream, Function addPart) const;
-  Status launchRound(const Plan &plan, uint32_t matrix, Address sum,
-                     Address target, Stream stream, Function roundRows) const;
+                  int64_t head, Stream stream, const Kernels &kernels) const;
+  Status packStatistics(const Plan &plan, const Piece &piece, Address from,
+                        Address to, Stream stream) const;
+  Status runPiece(const Plan &plan, const Piece &piece,
+                  const CudnnTensors &tensors, Address workspace,
+                  Stream stream) const;
+  /// Adds `groups` runs of elements of the gradient's type to f32 ones.
+  Status accumulate(const Plan &plan, Address part, uint64_t partStride,
+                    Address sum, uint64_t sumStride, uint64_t groups,
+                    Stream stream, Function kernel) const;
+  /// Rounds packed f32 rows of a block's heads to a matrix.
+  Status round(const Plan &plan, AttentionShape::Matrix matrix, int64_t rows,
+               Address sum, Address target, Stream stream,
+               Function kernel) const;
 
   const Driver &driver;
   const CudaPool::Member &gpu;

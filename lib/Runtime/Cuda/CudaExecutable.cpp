@@ -316,3 +316,24 @@ Status CudaExecutable::delay(uint64_t nanoseconds, Stream stream) const {
                                            arguments, nullptr),
                        "a delay");
 }
+
+Status CudaExecutable::round(Address values, uint64_t elements,
+                             Stream stream) const {
+  constexpr unsigned threads = 256;
+  // A launch writes only what launches before it have read, except the first,
+  // whose one block reads all of it before it writes.
+  uint64_t begin = 0, end = std::min<uint64_t>(elements, 4 * threads);
+  while (begin < end) {
+    uint64_t blocks = (end - begin + 4 * threads - 1) / (4 * threads);
+    void *arguments[] = {&values, &begin, &end};
+    if (Status status = driver.status(
+            driver.launchKernel(rounding, (unsigned)blocks, 1, 1, threads, 1, 1,
+                                0, stream, arguments, nullptr),
+            "rounding a gradient");
+        !status.ok())
+      return status;
+    begin = end;
+    end = std::min(elements, 2 * end);
+  }
+  return Status::success();
+}

@@ -41,6 +41,8 @@ public:
                     Address status, Stream stream);
   /// Keeps a stream busy.
   Status delay(uint64_t nanoseconds, Stream stream) const;
+  /// f32 becomes bf16, in place: element i moves from byte 4 i to byte 2 i.
+  Status round(Address values, uint64_t elements, Stream stream) const;
 
   uint32_t calls(uint32_t entry) const { return entries[entry].callCount; }
   uint32_t mostCalls() const;
@@ -80,8 +82,8 @@ private:
   CudaGemms gemms;
   CudaAttentions attentions;
   Module code = nullptr, own = nullptr;
-  Function widen = nullptr, wait = nullptr, addPart = nullptr,
-           roundRows = nullptr;
+  Function widen = nullptr, wait = nullptr, rounding = nullptr,
+           addPart = nullptr, roundRows = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;

@@ -144,9 +144,13 @@ Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[4]) {
                              shape.ldc, shape.strideC);
       !status.ok())
     return status;
-  if (Status status = check(
-          blas->descriptionCreate(&plan.description, BlasComputeF32, BlasF32),
-          "cublasLtMatmulDescCreate");
+  if (Status status =
+          check(blas->descriptionCreate(&plan.description,
+                                        shape.tf32 && typeA == ElementType::F32
+                                            ? BlasComputeTF32
+                                            : BlasComputeF32,
+                                        BlasF32),
+                "cublasLtMatmulDescCreate");
       !status.ok())
     return status;
   for (auto [attribute, transposed] :

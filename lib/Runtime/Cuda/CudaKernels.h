@@ -19,6 +19,9 @@ namespace rondo::runtime::cuda {
 /// matrix of bf16 (half: f16) as f32. rondo_delay(nanoseconds): does nothing
 /// for so long. rondo_add_part adds bf16 to f32, group by group (y of the
 /// grid); rondo_round_rows rounds packed rows of f32 to rows that lie apart.
+/// rondo_round(values, begin, end): elements [begin, end) of f32 become bf16,
+/// element i at byte 2 i; each thread takes four, and each block reads all of
+/// its own before it writes any.
 constexpr char kOwnKernels[] = R"ptx(
 .version 7.0
 .target sm_80
@@ -70,6 +73,70 @@ store:
   st.global.f32 [%d16], %f0;
   add.u64 %d6, %d6, %d8;
   bra next;
+done:
+  ret;
+}
+
+// values, begin, end
+.visible .entry rondo_round(.param .u64 p0, .param .u64 p1, .param .u64 p2)
+{
+  .reg .pred %p<3>;
+  .reg .b16 %h<4>;
+  .reg .b32 %r<4>;
+  .reg .f32 %f<4>;
+  .reg .b64 %d<10>;
+  ld.param.u64 %d0, [p0];
+  ld.param.u64 %d1, [p1];
+  ld.param.u64 %d2, [p2];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mul.wide.u32 %d3, %r0, %r1;
+  cvt.u64.u32 %d4, %r2;
+  add.u64 %d3, %d3, %d4;
+  shl.b64 %d3, %d3, 2;
+  add.u64 %d3, %d3, %d1;
+  shl.b64 %d4, %d3, 2;
+  add.u64 %d4, %d0, %d4;
+  shl.b64 %d5, %d3, 1;
+  add.u64 %d5, %d0, %d5;
+  add.u64 %d6, %d3, 4;
+  setp.le.u64 %p0, %d6, %d2;
+  setp.lt.u64 %p1, %d3, %d2;
+  @%p0 bra whole;
+  @!%p1 bra meet;
+  ld.global.f32 %f0, [%d4];
+  add.u64 %d7, %d3, 1;
+  setp.lt.u64 %p2, %d7, %d2;
+  @%p2 ld.global.f32 %f1, [%d4+4];
+  add.u64 %d7, %d3, 2;
+  setp.lt.u64 %p2, %d7, %d2;
+  @%p2 ld.global.f32 %f2, [%d4+8];
+  bra meet;
+whole:
+  ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%d4];
+meet:
+  bar.sync 0;
+  @!%p1 bra done;
+  cvt.rn.bf16.f32 %h0, %f0;
+  @%p0 bra write;
+  st.global.b16 [%d5], %h0;
+  add.u64 %d7, %d3, 1;
+  setp.lt.u64 %p2, %d7, %d2;
+  @!%p2 bra done;
+  cvt.rn.bf16.f32 %h1, %f1;
+  st.global.b16 [%d5+2], %h1;
+  add.u64 %d7, %d3, 2;
+  setp.lt.u64 %p2, %d7, %d2;
+  @!%p2 bra done;
+  cvt.rn.bf16.f32 %h2, %f2;
+  st.global.b16 [%d5+4], %h2;
+  bra done;
+write:
+  cvt.rn.bf16.f32 %h1, %f1;
+  cvt.rn.bf16.f32 %h2, %f2;
+  cvt.rn.bf16.f32 %h3, %f3;
+  st.global.v4.b16 [%d5], {%h0, %h1, %h2, %h3};
 done:
   ret;
 }

@@ -154,6 +154,8 @@ Status CudaLane::perform(const TaskCall &call, uint32_t number) {
       return Status::success();
     return driver.status(driver.memsetAsync(argument(0), 0, task.bytes, stream),
                          "zeroing " + formatBytes(task.bytes));
+  case TaskKind::Round:
+    return device.executable->round(argument(0), task.bytes / 4, stream);
   case TaskKind::Launch:
     return device.executable->launch(task.entry, call.arguments,
                                      statusWord(number), stream);

@@ -72,9 +72,11 @@ static cudaError_t setAsync(void *target, int value, size_t bytes,
 static const char *errorString(cudaError_t) { return "a CUDA call failed"; }
 
 void *rondo::runtime::cuda::openForFrontend(const char *name, int flags) {
-  static char runtime;
-  return std::strncmp(name, "libcudart", 9) == 0 ? &runtime
-                                                 : ::dlopen(name, flags);
+  if (std::strncmp(name, "libcudart", 9) != 0)
+    return ::dlopen(name, flags);
+  // It tries several versions, and wants exactly one of them.
+  static std::string runtime = name;
+  return runtime == name ? &runtime : nullptr;
 }
 
 void *rondo::runtime::cuda::findForFrontend(void *library, const char *name) {
@@ -183,21 +185,6 @@ private:
 
 } // namespace
 
-bool CudnnProblem::operator==(const CudnnProblem &other) const {
-  auto key = [](const CudnnProblem &problem) {
-    const AttentionSizes &s = problem.sizes;
-    return std::tuple(s.batch, s.heads, s.keyHeads, s.rows, s.keys, s.depth,
-                      s.valueDepth, problem.isGradient, problem.scale,
-                      problem.causal, problem.window, problem.type);
-  };
-  auto equal = [](const AttentionShape::Strides &a,
-                  const AttentionShape::Strides &b) {
-    return a.batch == b.batch && a.head == b.head && a.row == b.row;
-  };
-  return key(*this) == key(other) && std::equal(strides.begin(), strides.end(),
-                                                other.strides.begin(), equal);
-}
-
 Status Cudnn::create(const CudaPool::Member &gpu,
                      std::unique_ptr<Cudnn> &cudnn) {
   Status status = loadLibrary();
@@ -251,11 +238,14 @@ graph::Tensor_attributes Graph::describeLengths(int64_t number) const {
 template <typename Attributes>
 void Graph::describeMask(Attributes &attributes) {
   attributes.set_attn_scale(problem.scale);
-  // Rows and keys end together; a row's last key is its own.
+  // Rows and keys end together. Where they begin together, too, cuDNN skips
+  // what is masked only if it is told so: its gradient is 1.6 times as fast.
   if (problem.causal)
     attributes
         .set_diagonal_alignment(
-            cudnn_frontend::DiagonalAlignment_t::BOTTOM_RIGHT)
+            problem.sizes.rows == problem.sizes.keys
+                ? cudnn_frontend::DiagonalAlignment_t::TOP_LEFT
+                : cudnn_frontend::DiagonalAlignment_t::BOTTOM_RIGHT)
         .set_diagonal_band_right_bound(0);
   if (problem.window)
     attributes.set_diagonal_band_left_bound(problem.window);

@@ -37,7 +37,7 @@ rondo::runtime::attentionShape(const program::Attention &attention,
                         attention.strides()->Get(3 * i + 1),
                         attention.strides()->Get(3 * i + 2)};
   shape.block = {attention.block_batch(), attention.block_heads(),
-                 attention.block_rows()};
+                 attention.block_rows(), attention.block_keys()};
   shape.libraryBytes = attention.library_bytes();
   shape.workspaceBytes = attention.workspace_bytes();
   return shape;

@@ -185,3 +185,37 @@ int64_t Executable::run(uint32_t index, std::byte *const *arguments,
   }
   return -1;
 }
+
+static int64_t loadIndex(const std::byte *data, program::ElementType type,
+                         uint64_t at) {
+  if (type == program::ElementType::I64) {
+    int64_t index;
+    std::memcpy(&index, data + 8 * at, 8);
+    return index;
+  }
+  int32_t index;
+  std::memcpy(&index, data + 4 * at, 4);
+  return index;
+}
+
+std::string rondo::runtime::describeIndex(const program::Call &call,
+                                          std::byte *const *arguments) {
+  uint64_t tuple = sizeOf(call.index_extents());
+  if (tuple == 0)
+    return "";
+  const program::Address &place = *call.addresses()->Get(1);
+  const std::byte *data = arguments[place.argument()] + place.offset();
+  uint64_t count = (uint64_t)call.index_rows() * tuple;
+  for (uint64_t at = 0; at < count; ++at) {
+    int64_t index = loadIndex(data, call.index_type(), at),
+            extent = call.index_extents()->Get((uint32_t)(at % tuple));
+    // Cross entropy looks up the number of classes for a negative label, since
+    // a gather counts negative indices from the end.
+    if (index < -extent || index >= extent)
+      return format("%lld%s, at place %llu of %llu, is not below %lld",
+                    (long long)index, index == extent ? " or negative" : "",
+                    (unsigned long long)(at / tuple),
+                    (unsigned long long)call.index_rows(), (long long)extent);
+  }
+  return "";
+}

@@ -86,6 +86,12 @@ private:
   size_t attentionElements = 0;
 };
 
+/// For a call that met an index out of range: which one, and what is in range;
+/// empty if the program does not say. `arguments`: what the call got, in memory
+/// of the host.
+std::string describeIndex(const program::Call &call,
+                          std::byte *const *arguments);
+
 /// Names of LLVM's target features that this machine lacks, of `required`.
 std::vector<std::string>
 missingCpuFeatures(std::span<const std::string> required);

@@ -41,6 +41,7 @@ GemmShape rondo::runtime::gemmShape(const program::Gemm &gemm) {
   shape.typeA = gemm.type_a();
   shape.typeB = gemm.type_b();
   shape.typeC = gemm.type_c();
+  shape.tf32 = gemm.tf32();
   return shape;
 }
 

@@ -32,6 +32,7 @@ struct GemmShape {
   float alpha = 1;
   bool accumulate = false, bias = false;
   program::ElementType typeA{}, typeB{}, typeC{};
+  bool tf32 = false; ///< For devices that have it.
 };
 GemmShape gemmShape(const program::Gemm &gemm);
 

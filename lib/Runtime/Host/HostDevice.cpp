@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HostDevice.h"
+#include "../Convert.h"
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -118,6 +119,13 @@ void HostLane::sleepAtRandom() {
       std::chrono::microseconds((random >> 1) % (delays.microseconds + 1)));
 }
 
+/// Never overtakes what it still has to read.
+static void roundInPlace(std::byte *values, uint64_t elements) {
+  for (uint64_t i = 0; i < elements; ++i)
+    storeFloat(values, program::ElementType::BF16, i,
+               loadFloat(values, program::ElementType::F32, i));
+}
+
 void HostLane::perform(const TaskCall &call) {
   const Task &task = *call.task;
   currentIteration.store(call.iteration, std::memory_order_relaxed);
@@ -144,6 +152,9 @@ void HostLane::perform(const TaskCall &call) {
       break;
     case TaskKind::Zero:
       std::memset(call.arguments[0], 0, task.bytes);
+      break;
+    case TaskKind::Round:
+      roundInPlace(call.arguments[0], task.bytes / 4);
       break;
     case TaskKind::Launch:
       if (int64_t number =

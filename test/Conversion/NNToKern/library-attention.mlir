@@ -23,7 +23,7 @@ func.func @from_projections(%q: tensor<2x256x256xbf16>, %k: tensor<2x2x256x64xbf
 // All scores' cotangents would take 1 MiB: the gradient goes batch by batch.
 // CHECK-LABEL: kern.func @by_batches
 // CHECK: kern.attention_grad
-// CHECK-SAME: block_batch = 1 : i64, block_heads = 4 : i64, block_rows = 256 : i64
+// CHECK-SAME: block_batch = 1 : i64, block_heads = 4 : i64, block_keys = 256 : i64, block_rows = 256 : i64
 // CHECK-SAME: library_bytes = 2113536 : i64
 func.func @by_batches(%q: tensor<2x4x256x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tensor<2x2x256x64xf16>, %y: tensor<2x4x256x64xf16>, %l: tensor<2x4x256xf32>,
                       %c: tensor<2x4x256x64xf16>) -> (tensor<2x4x256x64xf16>, tensor<2x2x256x64xf16>, tensor<2x2x256x64xf16>) {
@@ -34,12 +34,12 @@ func.func @by_batches(%q: tensor<2x4x256x64xf16>, %k: tensor<2x2x256x64xf16>, %v
 
 // -----
 
-// Two heads that share a key head take more than that: rows, whose parts and sums lie in the workspace. What nothing reads goes to scratch.
-// CHECK-LABEL: kern.func @by_rows
+// Two heads that share a key head take more than that: squares, whose parts and sums lie in the workspace. What nothing reads goes to scratch.
+// CHECK-LABEL: kern.func @by_squares
 // CHECK: kern.scratch : memref<1x1x1024x64xbf16>
 // CHECK: kern.attention_grad
-// CHECK-SAME: block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 128 : i64
-func.func @by_rows(%q: tensor<1x2x1024x64xbf16>, %k: tensor<1x1x1024x64xbf16>, %v: tensor<1x1x1024x64xbf16>, %y: tensor<1x2x1024x64xbf16>, %l: tensor<1x2x1024xf32>,
+// CHECK-SAME: block_batch = 1 : i64, block_heads = 2 : i64, block_keys = 384 : i64, block_rows = 384 : i64
+func.func @by_squares(%q: tensor<1x2x1024x64xbf16>, %k: tensor<1x1x1024x64xbf16>, %v: tensor<1x1x1024x64xbf16>, %y: tensor<1x2x1024x64xbf16>, %l: tensor<1x2x1024xf32>,
                    %c: tensor<1x2x1024x64xbf16>) -> (tensor<1x2x1024x64xbf16>, tensor<1x1x1024x64xbf16>) {
   %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %y, %l, %c causal scale 0.125 : tensor<1x2x1024x64xbf16>, tensor<1x1x1024x64xbf16>, tensor<1x1x1024x64xbf16>,
     tensor<1x2x1024x64xbf16>, tensor<1x2x1024xf32>, tensor<1x2x1024x64xbf16> -> tensor<1x2x1024x64xbf16>, tensor<1x1x1024x64xbf16>, tensor<1x1x1024x64xbf16>

@@ -205,7 +205,7 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 2 : i64, block_heads = 2 : i64, block_rows = 64 : i64, library_bytes = 1250000 : i64}
+    scale = 0.125 : f32, causal, block_batch = 2 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 64 : i64, library_bytes = 1250000 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return
@@ -219,7 +219,7 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 1 : i64, block_rows = 64 : i64, library_bytes = 1250000 : i64}
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 1 : i64, block_rows = 64 : i64, block_keys = 64 : i64, library_bytes = 1250000 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return
@@ -233,7 +233,7 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 65 : i64, library_bytes = 1250000 : i64}
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 65 : i64, block_keys = 64 : i64, library_bytes = 1250000 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return
@@ -247,7 +247,7 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, library_bytes = 4096 : i64}
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 64 : i64, library_bytes = 4096 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return
@@ -261,7 +261,7 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 32 : i64, library_bytes = 1999999 : i64}
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 32 : i64, block_keys = 64 : i64, library_bytes = 1999999 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return
@@ -275,7 +275,35 @@ kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<
   kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 72, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, library_bytes = 1250000 : i64}
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 64 : i64, library_bytes = 1250000 : i64}
+    : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
+      memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
+  kern.return
+}
+
+// -----
+
+kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<1x2x64xf32>, %dq: memref<1x2x64x64xbf16>, %dk: memref<1x1x64x64xbf16>, %dv: memref<1x1x64x64xbf16>) attributes {inputs = 3 : i64} {
+  %w = kern.scratch : memref<500000xf32>
+  // expected-error @+1 {{'kern.attention_grad' op block_keys 65 is not from 1 to 64}}
+  kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
+    access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
+      #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 65 : i64, library_bytes = 1250000 : i64}
+    : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
+      memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
+  kern.return
+}
+
+// -----
+
+kern.func @f(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %l: memref<1x2x64xf32>, %dq: memref<1x2x64x64xbf16>, %dk: memref<1x1x64x64xbf16>, %dv: memref<1x1x64x64xbf16>) attributes {inputs = 3 : i64} {
+  %w = kern.scratch : memref<500000xf32>
+  // expected-error @+1 {{'kern.attention_grad' op cuts keys by 32 with a window, or causal with 64 rows at a time}}
+  kern.attention_grad %q, %k, %k, %q, %l, %q, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
+    access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
+      #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
+    scale = 0.125 : f32, causal, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 32 : i64, library_bytes = 1250000 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return

@@ -23,14 +23,14 @@ kern.func @forward(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %v: m
 // COST-LABEL: kern.func @backward
 // COST-SAME: flops = 1.157120e+06
 // CHECK-LABEL: kern.func @backward
-// CHECK: kern.attention_grad {{.*}}block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64{{.*}}window = 16 : i64
+// CHECK: kern.attention_grad {{.*}}block_batch = 1 : i64, block_heads = 2 : i64, block_keys = 64 : i64, block_rows = 64 : i64{{.*}}window = 16 : i64
 kern.func @backward(%q: memref<1x2x64x64xbf16>, %k: memref<1x1x64x64xbf16>, %v: memref<1x1x64x64xbf16>, %o: memref<1x2x64x64xbf16>, %l: memref<1x2x64xf32>, %c: memref<1x2x64x64xbf16>,
                     %dq: memref<1x2x64x64xbf16>, %dk: memref<1x1x64x64xbf16>, %dv: memref<1x1x64x64xbf16>) attributes {inputs = 6 : i64} {
   %w = kern.scratch : memref<500000xf32>
   kern.attention_grad %q, %k, %v, %o, %l, %c, %dq, %dk, %dv, %w {batch = 1 : i64, heads = 2 : i64, key_heads = 1 : i64, rows = 64 : i64, keys = 64 : i64, depth = 64 : i64, value_depth = 64 : i64,
     access = [#kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [8192, 4096, 64, 1]>,
       #kern.access<0, [8192, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>, #kern.access<0, [4096, 4096, 64, 1]>],
-    scale = 0.125 : f32, causal, window = 16 : i64, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, library_bytes = 1250000 : i64}
+    scale = 0.125 : f32, causal, window = 16 : i64, block_batch = 1 : i64, block_heads = 2 : i64, block_rows = 64 : i64, block_keys = 64 : i64, library_bytes = 1250000 : i64}
     : memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x2x64x64xbf16>, memref<1x2x64xf32>, memref<1x2x64x64xbf16>,
       memref<1x2x64x64xbf16>, memref<1x1x64x64xbf16>, memref<1x1x64x64xbf16>, memref<500000xf32>
   kern.return

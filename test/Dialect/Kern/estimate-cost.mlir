@@ -2,6 +2,7 @@
 // product operations a nanosecond, 10 others, 10 bytes, 1000 ns a call.
 // RUN: rondo-opt %s -split-input-file -pass-pipeline="builtin.module(kern.func(rondo-kern-estimate-cost{flops=100 scalar=10 bandwidth=10 latency=1000}))" | FileCheck %s
 // RUN: rondo-opt %s -split-input-file -pass-pipeline="builtin.module(kern.func(rondo-kern-estimate-cost))" | FileCheck %s --check-prefix=DEFAULT
+// RUN: rondo-opt %s -split-input-file -pass-pipeline="builtin.module(kern.func(rondo-kern-estimate-cost{flops=100 f32-flops=10 scalar=10 bandwidth=10 latency=1000}))" | FileCheck %s --check-prefix=SLOW
 
 // CHECK-LABEL: kern.func @nothing
 // CHECK-SAME:    bytes = 0.000000e+00 : f64, flops = 0.000000e+00 : f64
@@ -19,6 +20,9 @@ kern.func @nothing() attributes {inputs = 0 : i64, time = 5.0 : f64} {
 // CHECK-SAME:    time = 6.242880e+03 : f64
 // DEFAULT-LABEL: kern.func @product
 // DEFAULT-SAME:    time = 1.098580e+04 : f64
+// Where products of f32 are ten times slower: 52428.8 ns.
+// SLOW-LABEL: kern.func @product
+// SLOW-SAME:    time = 5.342880e+04 : f64
 kern.func @product(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) attributes {inputs = 2 : i64} {
   kern.gemm %a, %b, %c {m = 64 : i64, n = 64 : i64, k = 64 : i64, lda = 64 : i64, ldb = 64 : i64, ldc = 64 : i64}
     : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
@@ -32,6 +36,8 @@ kern.func @product(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x6
 // CHECK-LABEL: kern.func @accumulated_product
 // CHECK-SAME:    bytes = 8.832000e+03 : f64, flops = 8.192000e+03 : f64
 // CHECK-SAME:    time = 1.883200e+03 : f64
+// SLOW-LABEL: kern.func @accumulated_product
+// SLOW-SAME:    time = 1.883200e+03 : f64
 kern.func @accumulated_product(%a: memref<1x64xbf16>, %b: memref<64x64xbf16>, %c: memref<1x64xf32>) attributes {inputs = 2 : i64} {
   kern.gemm %a, %b, %c {m = 1 : i64, n = 64 : i64, k = 64 : i64, lda = 64 : i64, ldb = 64 : i64, ldc = 64 : i64, accumulate}
     : memref<1x64xbf16>, memref<64x64xbf16>, memref<1x64xf32>

@@ -115,9 +115,27 @@ func.func @attention_grad_cotangent(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x1
 // -----
 
 func.func @attention_grad_result(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>, %r: tensor<1x4x8x12xf32>, %s: tensor<1x4x8xf32>, %c: tensor<1x4x8x12xf32>) {
-  // expected-error @+1 {{'nn.attention_grad' op d_key has type 'tensor<1x4x8x16xf32>', but its operand has type 'tensor<1x2x8x16xf32>'}}
+  // expected-error @+1 {{'nn.attention_grad' op d_key has type 'tensor<1x4x8x16xf32>', expected 'tensor<1x2x8x16xf32>'}}
   %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, %s, %c scale 0.25
     : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<1x4x8x12xf32>, tensor<1x4x8xf32>, tensor<1x4x8x12xf32> -> tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x2x8x12xf32>
+  return
+}
+
+// -----
+
+// Rows before heads, in the derivative as in the result.
+func.func @attention_rows_first(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>) {
+  // expected-error @+1 {{'nn.attention' op result has shape [1, 4, 8, 12], expected [1, 8, 4, 12]}}
+  %r, %s = nn.attention %q, %k, %v rows_first scale 0.25 : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_grad_rows_first(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>, %r: tensor<1x8x4x12xf32>, %s: tensor<1x4x8xf32>, %c: tensor<1x8x4x12xf32>) {
+  // expected-error @+1 {{'nn.attention_grad' op d_query has type 'tensor<1x4x8x16xf32>', expected 'tensor<1x8x4x16xf32>'}}
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, %s, %c rows_first scale 0.25
+    : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<1x8x4x12xf32>, tensor<1x4x8xf32>, tensor<1x8x4x12xf32> -> tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>
   return
 }
 

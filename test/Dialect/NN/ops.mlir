@@ -185,6 +185,13 @@ func.func @attention(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: ten
   // CHECK-SAME: tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
   %r2, %s2 = nn.attention %q, %k, %v mask %m scale 0.25
     : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  // CHECK: %[[ROWS:.*]], %{{.*}} = nn.attention %[[Q]], %[[K]], %[[V]] causal rows_first scale 2.500000e-01
+  %r3, %s3 = nn.attention %q, %k, %v causal rows_first scale 0.25
+    : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32> -> tensor<1x8x4x12xf32>, tensor<1x4x8xf32>
+  // CHECK: nn.attention_grad %{{.*}}, %[[ROWS]] causal rows_first scale 2.500000e-01
+  %dq3, %dk3, %dv3 = nn.attention_grad %q, %k, %v, %r3, %s3, %r3 causal rows_first scale 0.25
+    : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<1x8x4x12xf32>, tensor<1x4x8xf32>, tensor<1x8x4x12xf32>
+    -> tensor<1x8x4x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x12xf32>
   // CHECK: nn.attention_grad %[[Q]], %[[K]], %[[V]], %[[R]], %[[S]], %[[R]] causal window 4 scale 2.500000e-01
   // CHECK-SAME: -> tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>
   %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, %s, %r causal window 4 scale 0.25

@@ -23,6 +23,8 @@ sched.program @step of @plan devices 2 rotation 1 period 2 {
   %1 = sched.zero "zero" %s on 0 after (%0) duration 1.0 <slot = 3> : !sched.buffer<512, device>
   // CHECK: sched.launch "forward" @body::@forward(%{{.*}}, %{{.*}}) [1, 3] on 0
   %2 = sched.launch "forward" @body::@forward(%v, %s) [1, 3] on 0 duration 10.0 <layer = 2, slot = 3, round = 0, microBatch = 1> : !sched.buffer<512, device>, !sched.buffer<512, device>
+  // CHECK: sched.round "round" %{{.*}} on 0 duration 1.000000e+00 <slot = 3> : <1024, device>
+  %r = sched.round "round" %c on 0 duration 1.0 <slot = 3> : !sched.buffer<1024, device>
   // CHECK: sched.download "down" %{{.*}} to %{{.*}} gradient_down on 0
   %3 = sched.download "down" %c to %g gradient_down on 0 after (%2) priority 2 duration 5.0 <block = 0> : !sched.buffer<1024, device>, !sched.buffer<1024, pinned>
   // CHECK: sched.host_launch "sum" accumulate first(%{{.*}}, %{{.*}} : !sched.buffer<1024, pinned>, !sched.buffer<1024, pinned>) [2, 1] update

@@ -402,10 +402,13 @@ static OpCase makeAttention(MLIRContext &context, Random &random,
   IntegerAttr window;
   if (random.below(3) == 0)
     window = m.builder.getI64IntegerAttr(random.between(1, 3));
+  UnitAttr rowsFirst = random.flip() ? m.builder.getUnitAttr() : UnitAttr();
   auto op = AttentionOp::create(
-      m.builder, m.loc, m.type({batch, heads, queries, valueSize}),
+      m.builder, m.loc,
+      m.type(rowsFirst ? Shape{batch, queries, heads, valueSize}
+                       : Shape{batch, heads, queries, valueSize}),
       RankedTensorType::get({batch, heads, queries}, statistics), query, key,
-      value, Value(), scale, causal, window);
+      value, Value(), scale, causal, window, rowsFirst);
   return m.finish(op, {0, 1, 2});
 }
 

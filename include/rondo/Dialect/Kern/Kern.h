@@ -72,7 +72,8 @@ struct KernTarget {
   double flopsPerNs = 50;  ///< Products, one core.
   double scalarPerNs = 10; ///< Generated code: operations on elements.
   double bytesPerNs = 10;
-  double latencyNs = 500; ///< Of one call.
+  double latencyNs = 500;   ///< Of one call.
+  double f32FlopsPerNs = 0; ///< Products of f32 operands; 0: as the others.
 };
 /// What one op of a kern.func costs.
 struct OpCost {

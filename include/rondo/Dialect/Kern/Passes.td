@@ -32,6 +32,7 @@ def KernEstimateCost : Pass<"rondo-kern-estimate-cost", "::rondo::kern::FuncOp">
   }];
   let options = [
     Option<"flopsPerNs", "flops", "double", "50", "operations a nanosecond of products">,
+    Option<"f32FlopsPerNs", "f32-flops", "double", "0", "the same where an operand is f32; 0: as the others">,
     Option<"scalarPerNs", "scalar", "double", "10", "operations a nanosecond of generated code">,
     Option<"bytesPerNs", "bandwidth", "double", "10", "bytes a nanosecond">,
     Option<"latencyNs", "latency", "double", "500", "nanoseconds a call">];

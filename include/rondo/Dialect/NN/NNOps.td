@@ -144,7 +144,7 @@ def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [DeclareOpInterfaceMet
 
 def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
   let description = [{
-    0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20).
+    Created by import (ONNX Gelu-20) and `raise`: 0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation.
 
     ```mlir
     %y = nn.gelu tanh %x : tensor<2x3xf32>
@@ -345,7 +345,7 @@ def NN_GatherOp : NN_Op<"gather", [InferTypeOpAdaptor, DeclareOpInterfaceMethods
 def NN_ScatterAddOp : NN_Op<"scatter_add"> {
   let summary = "Sums rows into a zero tensor: the derivative of gather";
   let description = [{
-    result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
+    Created by the derivative of `nn.gather`. The result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
     has the shape of the gather's result. Sums in f32 in index order: the same bits everywhere.
 
     ```mlir
@@ -458,7 +458,7 @@ def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_Differenti
     scores = scale * query key^T; with `causal`, query i sees keys j <= i + (t - s); with `window` w also j > i + (t - s) - w. `mask`
     (until `raise` removed it) is additive (float) or boolean (true: seen), broadcastable to [b, h, s, t].
     A row that sees nothing gives 0. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores (-inf where it sees nothing).
-    Created by import (ONNX Attention) and `raise`.
+    The result is [b, h, s, d_v], or with `rows_first` [b, s, h, d_v], as the product behind it wants it. Created by import (ONNX Attention) and `raise`.
 
     ```mlir
     %y, %statistics = nn.attention %q, %k, %v causal scale 0.25
@@ -466,9 +466,9 @@ def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_Differenti
     ```
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, Optional<NN_Tensor>:$mask,
-                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, UnitAttr:$rows_first);
   let results = (outs NN_FloatTensor:$result, StaticShapeTensorOf<[F32, F64]>:$statistics);
-  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? (`causal` $causal^)? (`window` $window^)? `scale` $scale attr-dict
+  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? (`causal` $causal^)? (`window` $window^)? (`rows_first` $rows_first^)? `scale` $scale attr-dict
                           `:` type($query) `,` type($key) `,` type($value) (`,` type($mask)^)? `->` type($result) `,` type($statistics) }];
   let hasVerifier = 1;
 }
@@ -477,7 +477,8 @@ def NN_AttentionGradOp : NN_Op<"attention_grad"> {
   let summary = "Cotangents of query, key, value";
   let description = [{
     Created by the derivative of `nn.attention`. Recomputes scores from query, key and the statistics; never keeps a
-    score matrix. Results have their operands' types.
+    score matrix. Results have their operands' types; with `rows_first` they are [b, s, h, d], [b, t, h_kv, d] and [b, t, h_kv, d_v], as
+    result_value and cotangent are [b, s, h, d_v].
 
     ```mlir
     %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %y, %statistics, %dy causal scale 0.25
@@ -487,10 +488,10 @@ def NN_AttentionGradOp : NN_Op<"attention_grad"> {
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, NN_FloatTensor:$result_value,
                        StaticShapeTensorOf<[F32, F64]>:$statistics, NN_FloatTensor:$cotangent,
-                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, UnitAttr:$rows_first);
   let results = (outs NN_FloatTensor:$d_query, NN_FloatTensor:$d_key, NN_FloatTensor:$d_value);
   let assemblyFormat = [{ $query `,` $key `,` $value `,` $result_value `,` $statistics `,` $cotangent (`causal` $causal^)? (`window` $window^)?
-                          `scale` $scale attr-dict `:` type($query) `,` type($key) `,` type($value) `,` type($result_value) `,` type($statistics) `,` type($cotangent)
+                          (`rows_first` $rows_first^)? `scale` $scale attr-dict `:` type($query) `,` type($key) `,` type($value) `,` type($result_value) `,` type($statistics) `,` type($cotangent)
                           `->` type($d_query) `,` type($d_key) `,` type($d_value) }];
   let hasVerifier = 1;
 }

@@ -152,6 +152,23 @@ def NNRaiseGroupedHeads : Pass<"rondo-nn-raise-grouped-heads", "::mlir::func::Fu
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 
+def NNFoldAttentionRows : Pass<"rondo-nn-fold-attention-rows", "::mlir::func::FuncOp"> {
+  let summary = "Has attention write its result as the product behind it reads it";
+  let description = [{
+    Models put the heads of a row side by side before they project it. What is kept of the forward is then what the projection and its
+    derivative read, and nobody copies it.
+
+    ```mlir
+    %y, %statistics = nn.attention %q, %k, %v causal scale 1.0 : ... -> tensor<1x4x6x8xf32>, tensor<1x4x6xf32>
+    %0 = nn.transpose %y [0, 2, 1, 3] : tensor<1x4x6x8xf32> -> tensor<1x6x4x8xf32>
+    // becomes
+    %0, %statistics = nn.attention %q, %k, %v causal rows_first scale 1.0 : ... -> tensor<1x6x4x8xf32>, tensor<1x4x6xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numFolded", "folded", "Number of transposes that became attention's">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
 def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
   let summary = "Recognises causal, sliding-window and empty attention masks";
   let description = [{

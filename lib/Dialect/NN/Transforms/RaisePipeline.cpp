@@ -35,6 +35,7 @@ void buildRaisePipeline(OpPassManager &manager, StringRef precision,
     manager.addPass(createNNAssignPrecision({precision.str()}));
   OpPassManager &rest = manager.nest<func::FuncOp>();
   rest.addPass(createNNDecomposeMaskedAttention());
+  rest.addPass(createNNFoldAttentionRows());
   rest.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
   rest.addPass(createNNRaiseBias());
   rest.addPass(createNNFoldConstants());
