@@ -26,6 +26,10 @@ struct Chunk {
                         ///< one that exists.
   mlir::Value isActive; ///< Null: always.
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> lanes;
+  /// Of pairs of which one is selected for the whole chunk.
+  llvm::SmallVector<
+      llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value>>
+      chosen;
 };
 
 class FusedEmitter {
@@ -50,6 +54,12 @@ private:
   mlir::Value loadUniform(unsigned input);
   mlir::Value getBase(unsigned operand);
   mlir::Value getAddress(unsigned operand, mlir::Value position);
+  mlir::Value getWideAddress(unsigned input, const Chunk &chunk);
+  bool areAlike(mlir::Value x, mlir::Value y);
+  mlir::Value choose(mlir::Value condition, mlir::Value x, mlir::Value y,
+                     Chunk &chunk, int64_t lane);
+  mlir::Value evaluateChoice(mlir::arith::SelectOp op, Chunk &chunk,
+                             int64_t lane);
   void prepare(mlir::Value value);
   void store(unsigned output, llvm::ArrayRef<mlir::Value> values, Chunk &chunk);
   void storeUniform(unsigned output, mlir::Value value);
@@ -106,6 +116,7 @@ private:
   int64_t usedShared = 0;
   llvm::DenseMap<mlir::Value, bool> variesCache;
   llvm::DenseMap<mlir::Value, int64_t> levelCache;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, bool> alikeCache;
 };
 
 } // namespace rondo::gpu

@@ -94,11 +94,8 @@ Value CodeBuilder::roundTo(Type element, Value value) {
   }
   if (!element.isBF16())
     return value;
-  // Devices have an instruction for it.
-  if (device) {
-    Value narrow = arith::TruncFOp::create(*this, element, value);
-    return arith::ExtFOp::create(*this, type, narrow);
-  }
+  if (device)
+    return roundOnDevice(value);
   // Nearest even on the bits: add just under half of the last kept place, and
   // one more if that place is odd. A NaN must not carry over to infinity.
   Type bitsType = shapeLike(getI32Type(), type);

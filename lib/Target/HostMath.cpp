@@ -88,6 +88,16 @@ Value CodeBuilder::exp(Value x) {
 
   Value half = arith::ShRSIOp::create(*this, exponent, integer(intType, 1));
   Value otherHalf = arith::SubIOp::create(*this, exponent, half);
+  if (isDevice()) {
+    // The power, near 1, takes one factor in its exponent. A GPU's NaN is
+    // 0x7fffffff: then that adds 0.
+    Value bits = arith::AddIOp::create(
+        *this, arith::BitcastOp::create(*this, intType, power),
+        arith::ShLIOp::create(*this, otherHalf, integer(intType, 23)));
+    return arith::MulFOp::create(*this,
+                                 arith::BitcastOp::create(*this, type, bits),
+                                 buildPowerOfTwo(*this, half, type));
+  }
   Value result =
       arith::MulFOp::create(*this, power, buildPowerOfTwo(*this, half, type));
   return arith::MulFOp::create(*this, result,
