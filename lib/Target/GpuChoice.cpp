@@ -128,19 +128,28 @@ Value FusedEmitter::choose(Value condition, Value x, Value y, Chunk &chunk,
   return chunk.chosen[lane][{x, y}] = result;
 }
 
-/// A selection of values that are alike but for their signs; else null.
-Value FusedEmitter::evaluateChoice(arith::SelectOp op, Chunk &chunk,
-                                   int64_t lane) {
+/// The two sides of a selection without their signs, if they are alike.
+std::optional<std::pair<Value, Value>>
+FusedEmitter::findChoice(arith::SelectOp op, bool &isLeft, bool &isRight) {
   if (!isa<FloatType>(op.getType()) || !isEven(op.getCondition(), shape))
-    return {};
-  bool isLeft = false, isRight = false;
+    return std::nullopt;
   Value x = dropSign(op.getTrueValue(), isLeft),
         y = dropSign(op.getFalseValue(), isRight);
   if (!varies(x) || !varies(y) || !areAlike(x, y))
+    return std::nullopt;
+  return std::pair(x, y);
+}
+
+/// A selection of values that are alike but for their signs; else null.
+Value FusedEmitter::evaluateChoice(arith::SelectOp op, Chunk &chunk,
+                                   int64_t lane) {
+  bool isLeft = false, isRight = false;
+  auto sides = findChoice(op, isLeft, isRight);
+  if (!sides)
     return {};
   // All lanes take the first's side.
   Value condition = evaluate(op.getCondition(), &chunk, 0);
-  Value value = choose(condition, x, y, chunk, lane);
+  Value value = choose(condition, sides->first, sides->second, chunk, lane);
   if (!isLeft && !isRight)
     return value;
   Value negated = arith::NegFOp::create(b, value);
@@ -148,4 +157,45 @@ Value FusedEmitter::evaluateChoice(arith::SelectOp op, Chunk &chunk,
     return negated;
   return arith::SelectOp::create(b, condition, isLeft ? negated : value,
                                  isLeft ? value : negated);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads ahead of use
+//===----------------------------------------------------------------------===//
+
+/// Loads what a chunk's value is computed from.
+void FusedEmitter::preload(Value value, Chunk &chunk) {
+  if (!varies(value) || !chunk.preloaded.insert(value).second)
+    return;
+  if (isa<BlockArgument>(value)) {
+    evaluate(value, &chunk);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    bool isLeft = false, isRight = false;
+    if (auto sides = findChoice(select, isLeft, isRight)) {
+      preloadChoice(evaluate(select.getCondition(), &chunk), sides->first,
+                    sides->second, chunk);
+      return;
+    }
+  }
+  if (!isa<IndexOp>(op))
+    for (Value operand : op->getOperands())
+      preload(operand, chunk);
+}
+
+void FusedEmitter::preloadChoice(Value condition, Value x, Value y,
+                                 Chunk &chunk) {
+  if (x == y)
+    return preload(x, chunk);
+  if (!varies(x) && !varies(y))
+    return;
+  if (isa<BlockArgument>(x)) {
+    choose(condition, x, y, chunk, 0);
+    return;
+  }
+  for (auto [a, c] : llvm::zip(x.getDefiningOp()->getOperands(),
+                               y.getDefiningOp()->getOperands()))
+    preloadChoice(condition, a, c, chunk);
 }

@@ -153,12 +153,27 @@ SmallVector<Value> GpuBuilder::loadWide(Type element, Value pointer,
   SmallVector<Value> values;
   for (int64_t first = 0; first < count; first += most) {
     Value at = first == 0 ? pointer : offset(pointer, element, i64(first));
-    auto type = VectorType::get({most}, getStorageType(element));
-    Value stored = LLVM::LoadOp::create(*this, type, at, most * bytes);
-    for (int64_t lane = 0; lane < most; ++lane) {
-      Value one = LLVM::ExtractElementOp::create(*this, stored,
-                                                 integer(getI32Type(), lane));
-      values.push_back(fromStorage(element, one));
+    auto load = [&](Type part, int64_t parts) {
+      auto type = VectorType::get({parts}, part);
+      Value stored = LLVM::LoadOp::create(*this, type, at, most * bytes);
+      SmallVector<Value> all;
+      for (int64_t i = 0; i < parts; ++i)
+        all.push_back(LLVM::ExtractElementOp::create(*this, stored,
+                                                     integer(getI32Type(), i)));
+      return all;
+    };
+    if (!element.isBF16() || most % 2 != 0) {
+      for (Value one : load(getStorageType(element), most))
+        values.push_back(fromStorage(element, one));
+      continue;
+    }
+    // Two in a word: each is an f32 after one operation.
+    for (Value word : load(getI32Type(), most / 2)) {
+      Value low = arith::ShLIOp::create(*this, word, integer(getI32Type(), 16));
+      Value high = arith::AndIOp::create(
+          *this, word, integer(getI32Type(), int32_t(0xffff0000)));
+      for (Value bits : {low, high})
+        values.push_back(arith::BitcastOp::create(*this, getF32Type(), bits));
     }
   }
   return values;

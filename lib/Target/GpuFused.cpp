@@ -221,6 +221,16 @@ void FusedEmitter::emitRow(Value thread) {
   int64_t levels = 0;
   for (Value value : yield.getValues())
     levels = std::max(levels, getLevel(value));
+  // What is used behind a reduction is loaded before it, where there are
+  // registers for it.
+  if (shape.chunks == 1 && levels > 0) {
+    SmallVector<Value> none;
+    forChunks(thread, none, [&](Chunk &chunk, ValueRange) {
+      for (Value value : yield.getValues())
+        preload(value, chunk);
+      return SmallVector<Value>();
+    });
+  }
   int64_t level = 1;
   if (SmallVector<ShiftedSum> shifted = findShiftedSums(); !shifted.empty()) {
     emitShiftedSums(shifted, thread);

@@ -17,6 +17,8 @@
 #define RONDO_LIB_TARGET_GPUFUSED_H
 
 #include "GpuCode.h"
+#include "llvm/ADT/DenseSet.h"
+#include <optional>
 
 namespace rondo::gpu {
 
@@ -30,6 +32,7 @@ struct Chunk {
   llvm::SmallVector<
       llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value>>
       chosen;
+  llvm::DenseSet<mlir::Value> preloaded; ///< Of which all operands are loaded.
 };
 
 class FusedEmitter {
@@ -60,6 +63,11 @@ private:
                      Chunk &chunk, int64_t lane);
   mlir::Value evaluateChoice(mlir::arith::SelectOp op, Chunk &chunk,
                              int64_t lane);
+  std::optional<std::pair<mlir::Value, mlir::Value>>
+  findChoice(mlir::arith::SelectOp op, bool &isLeft, bool &isRight);
+  void preload(mlir::Value value, Chunk &chunk);
+  void preloadChoice(mlir::Value condition, mlir::Value x, mlir::Value y,
+                     Chunk &chunk);
   void prepare(mlir::Value value);
   void store(unsigned output, llvm::ArrayRef<mlir::Value> values, Chunk &chunk);
   void storeUniform(unsigned output, mlir::Value value);

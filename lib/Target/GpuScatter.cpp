@@ -288,21 +288,23 @@ private:
     Value adds = arith::AndIOp::create(
         b, hasAny,
         arith::XOrIOp::create(b, isDone, b.integer(b.getI1Type(), 1)));
-    b.runIf(adds, [&] { addColumns(row, warps); });
+    addColumns(row, warps, adds);
     scf::YieldOp::create(b, ValueRange{next});
     return loop.getResult(0);
   }
 
-  /// Adds the window's rows for one of the block's, `width` columns at a time.
-  void addColumns(Value row, Value warps) {
+  /// Adds the window's rows for one of the block's, `width` columns at a time,
+  /// or none.
+  void addColumns(Value row, Value warps, Value adds) {
     Value index =
         b.loadScalar(b.getI64Type(), b.offset(wanted, b.getI64Type(), row));
     Value target = b.add(b.multiply(outer, op.getExtent()), index);
     Value to =
         b.offset(b.getParameter(2), sumType, b.multiply(target, op.getInner()));
-    auto columns =
-        scf::ForOp::create(b, b.multiply(thread, width), b.i64(op.getInner()),
-                           b.i64(kBlock * width));
+    auto columns = scf::ForOp::create(
+        b, b.multiply(thread, width),
+        arith::SelectOp::create(b, adds, b.i64(op.getInner()), b.i64(0)),
+        b.i64(kBlock * width));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(columns.getBody());
     Value column = columns.getInductionVar();
