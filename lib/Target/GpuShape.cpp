@@ -122,7 +122,11 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
     shape.width = getWidth(shape.extent, 8);
     shape.threads = std::min<int64_t>(
         kWarp, llvm::PowerOf2Ceil(shape.extent / shape.width));
+<<<<<<< HEAD
     shape.block[0] = 4 * kWarp;
+=======
+    shape.block[0] = 2 * kWarp;
+>>>>>>> head/main
     shape.grid[0] = llvm::divideCeil(rows, shape.block[0] / shape.threads);
   } else {
     shape.style = Style::BlockRows;
