@@ -11,8 +11,8 @@
 #define RONDO_LIB_TARGET_PROGRAMTABLES_H
 
 #include "rondo/Planning/Model.h"
-#include "rondo/Runtime/WeightFile.h"
 #include "rondo/Target/HostObject.h"
+#include "rondo/Target/Program.h"
 #include "schema/program_generated.h"
 #include <map>
 
