@@ -140,8 +140,25 @@ static SmallVector<JointResult> withSaved(ArrayRef<JointResult> results,
   return all;
 }
 
+/// Whether `op` is computed from `source`.
+static bool dependsOn(Operation *op, Operation *source) {
+  DenseSet<Operation *> seen{op};
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    for (Value operand : work.pop_back_val()->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer == source)
+        return true;
+      if (producer && seen.insert(producer).second)
+        work.push_back(producer);
+    }
+  }
+  return false;
+}
+
 /// Takes the loss of a head from the operation that gives its cotangents: one
-/// visit to the logits.
+/// visit to the logits. Where what comes after the head is not linear, its
+/// cotangent depends on its loss, and there must be two visits.
 static void joinLossHeads(Joint &joint) {
   for (auto grad : joint.getBlock().getOps<nn::LinearCrossEntropyGradOp>())
     for (auto head : llvm::make_early_inc_range(
@@ -150,7 +167,8 @@ static void joinLossHeads(Joint &joint) {
           head.getWeight() != grad.getWeight() ||
           head.getLabels() != grad.getLabels() ||
           head.getBias() != grad.getBias() ||
-          head->getAttrDictionary() != grad->getAttrDictionary())
+          head->getAttrDictionary() != grad->getAttrDictionary() ||
+          dependsOn(grad, head))
         continue;
       for (JointResult &output : joint.outputs)
         if (output.value == head.getResult())
