@@ -198,8 +198,8 @@ static std::string makeHead(llvm::StringRef rest) {
       %v = nn.read @other.w : tensor<4x3xf32>
       %q = nn.matmul %x, %p : tensor<5x4xf32>, tensor<4x4xf32> -> tensor<5x4xf32>
       %h = nn.tanh %q : tensor<5x4xf32>
-      %c = nn.linear_cross_entropy %h, %w, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64> -> tensor<f32>
-      %d = nn.linear_cross_entropy %h, %v, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64> -> tensor<f32>
+      %c = nn.linear_cross_entropy %h, %w, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64>
+      %d = nn.linear_cross_entropy %h, %v, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64>
   )mlir" +
          rest.str() + "return %l : tensor<f32>\n}\n";
 }
