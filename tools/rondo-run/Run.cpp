@@ -198,8 +198,9 @@ bool Runner::bindInputs() {
     if (fewer >= steps)
       return fail(
           "--epochs=" + std::to_string(options.epochs) +
-              " would change nothing: " + std::to_string(options.epochs - 1) +
-              " hold enough samples for --steps=" + std::to_string(steps),
+              " would change nothing: --epochs=" +
+              std::to_string(options.epochs - 1) +
+              " visits enough samples for --steps=" + std::to_string(steps),
           RONDO_BAD_OPTION);
   }
   return options.reportAfter == 0 || options.reportAfter < steps ||
