@@ -336,6 +336,29 @@ llvm::Error takeMachine(const Flags &flags, Config &config) {
   return take("target", findMachine(flags.target), config.machine);
 }
 
+/// What the other flags leave nothing to do.
+llvm::Error checkCombination(const Flags &flags, const Config &config,
+                             CompileOptions &options) {
+  if (flags.allowTf32 && config.machine.name == "host")
+    return fail("--allow-tf32 would change nothing: hosts have no TF32; "
+                "--target names a machine with GPUs");
+  bool isMemoryGiven = flags.attentionMemory.getNumOccurrences() > 0;
+  if (isMemoryGiven && !config.useLibraryAttention())
+    return fail("--attention-memory would change nothing: attention is "
+                "decomposed, as --attention=decomposed or, by default, "
+                "--target=host asks; it is for --attention=library");
+  auto note = [&](const cl::Option &option, bool acts = true) {
+    if (option.getNumOccurrences() > 0 && acts)
+      options.modelFlags.push_back(option.ArgStr.str());
+  };
+  note(flags.headChunk);
+  note(flags.lossScale);
+  note(flags.allowTf32, flags.allowTf32);
+  note(flags.attention, config.attention == Attention::Library);
+  note(flags.attentionMemory);
+  return llvm::Error::success();
+}
+
 llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
   options.first = findPhase(flags.from);
   options.last = findPhase(flags.compileTo);
@@ -401,6 +424,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   if (auto error = takeMachine(flags, options.config))
     return std::move(error);
   if (auto error = takePhases(flags, options))
+    return std::move(error);
+  if (auto error = checkCombination(flags, options.config, options))
     return std::move(error);
   options.output = flags.output;
   if (llvm::StringRef(flags.target).ends_with(".json"))

@@ -122,7 +122,7 @@ void rondo_error_free(rondo_error *error) {
     delete error;
 }
 
-const char *rondo_runtime_version(void) { return "0.1.0"; }
+const char *rondo_runtime_version(void) { return RONDO_VERSION; }
 
 const char *rondo_list_devices(void) {
   static const std::string devices = listDevices();

@@ -216,7 +216,8 @@ static std::string checkCombination(const Options &options,
     return "--delay-seed: without --delay-us there are no pauses";
   if (options.steps != 0)
     return "";
-  for (const char *name : {"save-grads", "epochs", "shuffle", "lr-schedule"})
+  for (const char *name :
+       {"input", "save-grads", "epochs", "shuffle", "lr-schedule"})
     if (has(name))
       return std::string("--") + name + ": no step is taken with --steps=0";
   return "";

@@ -78,12 +78,13 @@ TEST(Session, AnIndexOutOfRangeNamesItsNode) {
     EXPECT_OK(running.session->waitStep(0, result));
     Status status = running.session->waitStep(1, result);
     EXPECT_EQ(status.code(), Code::User);
-    EXPECT_NE(status.message().find(
-                  format("step 1, micro-batch 1: node 'node_square': index "
-                         "1234, at place 3 of %d, is not below 1000; look for "
-                         "ids or labels",
-                         TOY_ROWS)),
-              std::string::npos)
+    EXPECT_NE(
+        status.message().find(format(
+            "step 1, micro-batch 1: node 'node_square': index "
+            "1234, at place 3 of %d, lies outside [-1000, 1000); look for "
+            "ids or labels",
+            TOY_ROWS)),
+        std::string::npos)
         << status.message();
     // The state is that after step 0.
     Running good(options, 3);
