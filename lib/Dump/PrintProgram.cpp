@@ -1,5 +1,4 @@
-//===- PrintProgram.cpp - A program as text
-//---------------------------------------===//
+//===- PrintProgram.cpp - A program as text -------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +9,6 @@
 #include "nlohmann/json.hpp"
 #include "rondo/Dump/Dump.h"
 #include "rondo/Runtime/ProgramFormat.h"
-#include <iomanip>
 #include <ostream>
 
 using namespace rondo;
@@ -267,11 +265,8 @@ runtime::Status dump::printPtx(const runtime::Program &loaded,
 void dump::printArithmetic(const runtime::Program &loaded, bool asText,
                            std::ostream &out) {
   std::string_view canonical = text(loaded.table().arithmetic());
-  if (asText) {
+  if (asText)
     out << canonical;
-    return;
-  }
-  XXH128_hash_t hash = XXH3_128bits(canonical.data(), canonical.size());
-  out << std::hex << std::setfill('0') << std::setw(16) << hash.high64
-      << std::setw(16) << hash.low64 << std::dec << "\n";
+  else
+    out << runtime::hashText(canonical) << "\n";
 }

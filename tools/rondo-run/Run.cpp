@@ -146,6 +146,8 @@ bool Runner::open() {
   given.watchdog_seconds = options.watchdog;
   given.delay_seed = options.delaySeed;
   given.delay_us = options.delayMicroseconds;
+  given.tune = text(options.tune);
+  given.retune = options.retune;
   rondo_session *opened = nullptr;
   if (!check(rondo_session_open(program.get(), &given, &opened)))
     return false;

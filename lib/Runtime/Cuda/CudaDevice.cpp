@@ -8,6 +8,7 @@
 
 #include "CudaDevice.h"
 #include "../Plugin.h"
+#include "Management.h"
 #include <chrono>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -20,6 +21,7 @@ using namespace rondo::runtime::cuda;
 /// often it then looks for failures.
 constexpr auto kPause = std::chrono::microseconds(10);
 constexpr auto kCheck = std::chrono::milliseconds(50);
+constexpr uint32_t kChecksUntilMemory = 20;
 
 Status CudaDevice::makeCurrent() const {
   return driver().status(
@@ -43,6 +45,9 @@ Status CudaDevice::prepare() {
       !status.ok())
     return status;
   freeBefore = available;
+  if (gpu.usedBefore)
+    if (std::optional<uint64_t> used = usedMemory(gpu.bus.c_str()))
+      contextBytes = *used > *gpu.usedBefore ? *used - *gpu.usedBefore : 0;
   bytes = program.table().device_bytes();
   if (bytes != 0) {
     Result result = driver().memAlloc(&memory, bytes);
@@ -58,6 +63,19 @@ Status CudaDevice::prepare() {
   if (Status status = CudaExecutable::create(program, *pool, gpu, executable);
       !status.ok())
     return status;
+  // Programs without products have nothing to tune.
+  if (uint64_t library = executable->products().version();
+      library && !options.tuneFile.empty()) {
+    if (Status status =
+            pool->openTuneFile(options, library, CudaGemms::kWorkspace);
+        !status.ok())
+      return status;
+    if (Status status = executable->tune(*pool->tuneFile(), memory, bytes);
+        !status.ok())
+      return status;
+    if (Status status = pool->tuneFile()->save(); !status.ok())
+      return status;
+  }
   uint64_t pages = 0;
   for (uint32_t lane = 0; lane < 5; ++lane)
     pages += 256 + 4 * (uint64_t)executable->mostCalls() *
@@ -66,7 +84,7 @@ Status CudaDevice::prepare() {
   if (Status status = words.allocate(pages, "words that GPUs write");
       !status.ok())
     return status;
-  if (Status status = pool->share(words.buffer(), "words that GPUs write");
+  if (Status status = pool->pin(words.buffer(), "words that GPUs write");
       !status.ok())
     return status;
   for (uint32_t lane = 0; lane < 5; ++lane) {
@@ -87,11 +105,7 @@ Status CudaDevice::prepare() {
                                       "cuStreamSynchronize");
       !status.ok())
     return status;
-  if (Status status = driver().status(driver().memGetInfo(&available, &total),
-                                      "cuMemGetInfo");
-      !status.ok())
-    return status;
-  freeAfter = available;
+  observeMemory();
   return Status::success();
 }
 
@@ -111,6 +125,9 @@ Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
 }
 
 CudaDevice::~CudaDevice() {
+  // They wait for what the other thread tells.
+  for (std::unique_ptr<HostLane> &lane : stagedLanes)
+    lane.reset();
   if (thread.joinable()) {
     closing.store(true, std::memory_order_release);
     wake();
@@ -121,13 +138,55 @@ CudaDevice::~CudaDevice() {
     (void)executable.release();
     return;
   }
+  for (std::unique_ptr<StagedCopier> &copier : copiers)
+    copier.reset();
   for (std::unique_ptr<CudaLane> &lane : lanes)
     lane.reset();
   executable.reset();
-  pool->unshare(words.buffer());
+  pool->unpin(words.buffer());
   if (memory)
     (void)driver().memFree(memory);
 }
+
+void CudaDevice::fail(const TaskCall &call, const Status &status) {
+  std::string device =
+      format("GPU %u (%s): ", index, pool->members()[index].name.c_str());
+  pool->fail({call.task, call.iteration,
+              Status(status.code(), device + status.message())});
+}
+
+//===----------------------------------------------------------------------===//
+// Host memory
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::share(Buffer memory, HostUse use, const std::string &what) {
+  if (use == HostUse::Events)
+    return pool->pin(memory, what);
+  pool->pinOrStage(memory, what);
+  return pool->refusal().empty() ? Status::success() : stageCopies();
+}
+
+Status CudaDevice::stageCopies() {
+  if (Status status = makeCurrent(); !status.ok())
+    return status;
+  for (program::Lane kind : program::EnumValuesLane()) {
+    if (kind == program::Lane::Compute || kind >= program::Lane::Update)
+      continue;
+    auto place = (size_t)kind;
+    copiers[place] = std::make_unique<StagedCopier>(*this);
+    if (Status status = copiers[place]->open(); !status.ok())
+      return status;
+    stagedLanes[place] = std::make_unique<HostLane>(
+        format("%s %u", program::EnumNameLane(kind), index), nullptr,
+        options.capacity[place], options.delays, index * 8 + place,
+        options.stop, copiers[place].get());
+  }
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Completing
+//===----------------------------------------------------------------------===//
 
 void CudaDevice::wake() {
   submitted.fetch_add(1, std::memory_order_release);
@@ -140,6 +199,7 @@ void CudaDevice::complete() {
   if (Status status = makeCurrent(); !status.ok())
     pool->fail({nullptr, 0, status});
   auto checked = std::chrono::steady_clock::now();
+  uint32_t checks = 0;
   while (true) {
     uint32_t seen = submitted.load(std::memory_order_acquire);
     bool last = closing.load(std::memory_order_acquire), moved = false,
@@ -162,11 +222,24 @@ void CudaDevice::complete() {
       checked = time;
       for (std::unique_ptr<CudaLane> &lane : lanes)
         lane->check();
+      if (++checks % kChecksUntilMemory == 0)
+        observeMemory();
     }
     for (std::unique_ptr<CudaLane> &lane : lanes)
       lane->observe();
     std::this_thread::sleep_for(kPause);
   }
+}
+
+uint64_t CudaDevice::observeMemory() const {
+  size_t available = 0, total = 0;
+  if (driver().memGetInfo(&available, &total) != Success)
+    return 0;
+  uint64_t least = leastFree.load(std::memory_order_relaxed);
+  while (available < least && !leastFree.compare_exchange_weak(
+                                  least, available, std::memory_order_relaxed))
+    ;
+  return total - available;
 }
 
 DeviceReport CudaDevice::report() const {
@@ -176,15 +249,26 @@ DeviceReport CudaDevice::report() const {
   report.arena = bytes;
   report.workspace = executable->workspaceBytes();
   report.total = gpu.total;
-  size_t available = freeAfter, total = 0;
-  if (!pool->failed() && makeCurrent().ok() &&
-      driver().memGetInfo(&available, &total) == Success)
-    report.used = total - available;
-  // Libraries load code when they first run it.
-  uint64_t least = std::min<uint64_t>(available, freeAfter),
-           taken = freeBefore > least ? freeBefore - least : 0,
+  report.arithmetic = gpu.name + "\n" + executable->arithmetic();
+  if (uint64_t library = executable->products().version()) {
+    report.products = format("cuBLASLt %llu", (unsigned long long)library);
+    if (const TuneFile *file = pool->tuneFile())
+      report.products += format(", tuned (%s, %zu products timed in this run)",
+                                file->path().c_str(), file->added());
+    else
+      report.products += ", its first choices";
+  }
+  report.ringReason = pool->refusal();
+  for (const std::unique_ptr<StagedCopier> &copier : copiers)
+    report.ring += copier ? copier->ringBytes() : 0;
+  if (!pool->failed() && makeCurrent().ok())
+    report.used = observeMemory();
+  uint64_t least = leastFree.load(std::memory_order_relaxed),
+           taken = (freeBefore > least ? freeBefore - least : 0) +
+                   contextBytes.value_or(0),
            known = report.arena + report.workspace;
   report.other = taken > known ? taken - known : 0;
+  report.contextCounted = contextBytes.has_value();
   return report;
 }
 

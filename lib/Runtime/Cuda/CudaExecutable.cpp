@@ -28,7 +28,8 @@ Status CudaExecutable::create(const Program &program, const CudaPool &pool,
        {std::pair(&result->widen, "rondo_widen"),
         std::pair(&result->wait, "rondo_delay"),
         std::pair(&result->addPart, "rondo_add_part"),
-        std::pair(&result->roundRows, "rondo_round_rows")})
+        std::pair(&result->roundRows, "rondo_round_rows"),
+        std::pair(&result->fill, "rondo_fill")})
     if (Status status = pool.driver().status(
             pool.driver().moduleGetFunction(function, result->own, name), name);
         !status.ok())

@@ -49,6 +49,15 @@ public:
   uint64_t workspaceBytes() const {
     return gemms.workspaceBytes() + attentions.workspaceBytes();
   }
+  const CudaGemms &products() const { return gemms; }
+  /// Libraries, and which algorithms products use.
+  std::string arithmetic() const {
+    return gemms.arithmetic() + attentions.arithmetic();
+  }
+  /// See CudaGemms::tune.
+  Status tune(TuneFile &file, Address scratch, uint64_t scratchBytes) {
+    return gemms.tune(file, scratch, scratchBytes, widen, fill);
+  }
 
 private:
   struct Call {
@@ -83,7 +92,7 @@ private:
   CudaAttentions attentions;
   Module code = nullptr, own = nullptr;
   Function widen = nullptr, wait = nullptr, rounding = nullptr,
-           addPart = nullptr, roundRows = nullptr;
+           addPart = nullptr, roundRows = nullptr, fill = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;

@@ -84,14 +84,6 @@ Address CudaLane::statusWord(uint32_t number) const {
                                        callsPerPlace);
 }
 
-void CudaLane::fail(const TaskCall &call, const Status &status) {
-  std::string device =
-      format("GPU %u (%s): ", this->device.index,
-             this->device.pool->members()[this->device.index].name.c_str());
-  this->device.pool->fail({call.task, call.iteration,
-                           Status(status.code(), device + status.message())});
-}
-
 //===----------------------------------------------------------------------===//
 // Submitting
 //===----------------------------------------------------------------------===//
@@ -107,7 +99,7 @@ void CudaLane::submit(const TaskCall &call) {
   place.timed = place.ran = false;
   if (!device.pool->failed())
     if (Status status = issue(place, number); !status.ok())
-      fail(call, status);
+      device.fail(call, status);
   tail.store(number + 1, std::memory_order_release);
   device.wake();
 }
@@ -223,7 +215,7 @@ void CudaLane::finish(Place &place, uint32_t number) {
     if (result == Success)
       result = driver.eventElapsedTime(&length, place.begin, place.end);
     if (result != Success)
-      fail(call, driver.status(result, "cuEventElapsedTime"));
+      device.fail(call, driver.status(result, "cuEventElapsedTime"));
     double begin = lastTime + 1e6 * (double)gap,
            end = begin + 1e6 * (double)length;
     last = place.end;
@@ -291,7 +283,7 @@ void CudaLane::check() {
                           });
   if (!runs)
     return;
-  fail(call, deviceError(device.driver().text(result)));
+  device.fail(call, deviceError(device.driver().text(result)));
 }
 
 void CudaLane::observe() {

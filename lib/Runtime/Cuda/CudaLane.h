@@ -61,7 +61,6 @@ private:
   Status wait(const Task &task, uint32_t iteration);
   Status perform(const TaskCall &call, uint32_t number);
   void finish(Place &place, uint32_t number);
-  void fail(const TaskCall &call, const Status &status);
   Address statusWord(uint32_t number) const;
 
   CudaDevice &device;
