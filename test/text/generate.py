@@ -17,6 +17,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import text as case
 
 
+def cut(x, width):
+    return (x[..., i * width : (i + 1) * width] for i in range(3))
+
+
 class Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -26,7 +30,7 @@ class Block(nn.Module):
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in self.qkv(self.before(x)).split(width, 2))
+        q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in cut(self.qkv(self.before(x)), width))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
         return x + self.down(F.gelu(self.up(self.after(x)), approximate="tanh"))
@@ -54,8 +58,8 @@ def build():
 
 
 def export(path):
-    ids = torch.zeros((case.BATCH, case.LENGTH), dtype=torch.int64)
-    torch.onnx.export(build(), (ids, ids), dynamo=True, opset_version=20, input_names=["input_ids", "labels"], output_names=["loss"],
+    arguments = tuple(torch.zeros((case.BATCH, case.LENGTH), dtype=torch.int64) for _ in range(2))
+    torch.onnx.export(build(), arguments, dynamo=True, opset_version=23, input_names=["input_ids", "labels"], output_names=["loss"],
                       optimize=False).save(path)
     proto = onnx.load(path)
     for node in proto.graph.node:

@@ -274,8 +274,7 @@ TEST(Transfers, RoundsGradientsBeforeTheyTravel) {
   model.roundGradients = true;
   Case c(model, threeStages());
   std::vector<std::string> names = c.names();
-  auto last =
-      std::find(names.begin(), names.end(), "backward_all layer1 mb 1");
+  auto last = std::find(names.begin(), names.end(), "backward_all layer1 mb 1");
   ASSERT_LT(last + 2, names.end());
   EXPECT_EQ(last[1], "round gradient of 'block1' by layer 'layer1'");
   EXPECT_EQ(last[2], "download gradient of 'block1' by layer 'layer1'");

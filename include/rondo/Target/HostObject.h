@@ -87,7 +87,7 @@ struct Call {
   int64_t strideA = 0, strideB = 0, strideC = 0;
   float alpha = 1;
   bool accumulate = false;
-  bool bias = false; ///< Then its address comes after C's.
+  bool bias = false;              ///< Then its address comes after C's.
   mlir::Type typeA, typeB, typeC; ///< f32, bf16 or f16.
 
   // Attention, AttentionGrad.

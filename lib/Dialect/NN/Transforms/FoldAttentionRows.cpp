@@ -36,10 +36,13 @@ namespace {
 struct FoldAttentionRows
     : rondo::nn::impl::NNFoldAttentionRowsBase<FoldAttentionRows> {
   void runOnOperation() override {
-    getOperation().walk([&](AttentionOp attention) {
+    // What is erased may be the op that a walk would visit next.
+    SmallVector<AttentionOp> attentions;
+    getOperation().walk(
+        [&](AttentionOp attention) { attentions.push_back(attention); });
+    for (AttentionOp attention : attentions)
       if (fold(attention))
         ++numFolded;
-    });
   }
 };
 } // namespace
