@@ -10,6 +10,8 @@
 #include "../Plugin.h"
 #include "Management.h"
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -22,6 +24,10 @@ using namespace rondo::runtime::cuda;
 constexpr auto kPause = std::chrono::microseconds(10);
 constexpr auto kCheck = std::chrono::milliseconds(50);
 constexpr uint32_t kChecksUntilMemory = 20;
+/// Of a ring for staged copies: large enough for the bus to be busy.
+constexpr uint64_t kSlotBytes = 4u << 20, kLeastSlotBytes = 1u << 11;
+/// Those between compute and the host's.
+constexpr size_t kFirstCopyLane = 1, kLastCopyLane = 4;
 
 Status CudaDevice::makeCurrent() const {
   return driver().status(
@@ -166,21 +172,47 @@ Status CudaDevice::share(Buffer memory, HostUse use, const std::string &what) {
   return pool->refusal().empty() ? Status::success() : stageCopies();
 }
 
+/// The second number of RONDO_TEST_PINNING.
+static uint64_t wantedSlotBytes() {
+  const char *limits = std::getenv("RONDO_TEST_PINNING");
+  const char *comma = limits ? std::strchr(limits, ',') : nullptr;
+  uint64_t bytes = comma ? std::strtoull(comma + 1, nullptr, 10) : 0;
+  return bytes ? bytes : kSlotBytes;
+}
+
+/// As large as the system lets all lanes have it.
+Status CudaDevice::openCopiers() {
+  Status status;
+  for (uint64_t slotBytes = wantedSlotBytes(); slotBytes != 0; slotBytes /= 2) {
+    status = Status::success();
+    for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane && status.ok();
+         ++lane) {
+      copiers[lane] = std::make_unique<StagedCopier>(*this);
+      status = copiers[lane]->open(slotBytes);
+    }
+    if (status.ok())
+      return status;
+    for (std::unique_ptr<StagedCopier> &copier : copiers)
+      copier.reset();
+    if (slotBytes < kLeastSlotBytes)
+      break;
+  }
+  return Status(status.code(), pool->refusal() + "; and " + status.message() +
+                                   "; compile for less with --host-memory, or "
+                                   "raise what may be locked (ulimit -l, a "
+                                   "container's memory limit)");
+}
+
 Status CudaDevice::stageCopies() {
   if (Status status = makeCurrent(); !status.ok())
     return status;
-  for (program::Lane kind : program::EnumValuesLane()) {
-    if (kind == program::Lane::Compute || kind >= program::Lane::Update)
-      continue;
-    auto place = (size_t)kind;
-    copiers[place] = std::make_unique<StagedCopier>(*this);
-    if (Status status = copiers[place]->open(); !status.ok())
-      return status;
-    stagedLanes[place] = std::make_unique<HostLane>(
-        format("%s %u", program::EnumNameLane(kind), index), nullptr,
-        options.capacity[place], options.delays, index * 8 + place,
-        options.stop, copiers[place].get());
-  }
+  if (Status status = openCopiers(); !status.ok())
+    return status;
+  for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane; ++lane)
+    stagedLanes[lane] = std::make_unique<HostLane>(
+        format("%s %u", program::EnumNameLane((program::Lane)lane), index),
+        nullptr, options.capacity[lane], options.delays, index * 8 + lane,
+        options.stop, copiers[lane].get());
   return Status::success();
 }
 

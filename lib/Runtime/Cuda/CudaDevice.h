@@ -54,6 +54,7 @@ public:
 
 private:
   Status prepare();
+  Status openCopiers();
   Status stageCopies();
   void complete();
   /// Bytes in use, by everybody. 0: not known.

@@ -9,22 +9,24 @@
 #include "StagedCopier.h"
 #include "CudaDevice.h"
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 using namespace rondo;
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
 
-/// The second number of RONDO_TEST_PINNING.
-static uint64_t wantedSlotBytes() {
-  const char *limits = std::getenv("RONDO_TEST_PINNING");
-  const char *comma = limits ? std::strchr(limits, ',') : nullptr;
-  uint64_t bytes = comma ? std::strtoull(comma + 1, nullptr, 10) : 0;
-  return bytes ? bytes : StagedCopier::kSlotBytes;
-}
-
-Status StagedCopier::open() {
+Status StagedCopier::open(uint64_t bytes) {
+  constexpr uint64_t page = 4096;
+  slotBytes = bytes;
+  auto memory = std::make_unique<Arena>();
+  if (Status status = memory->allocate(
+          (kSlots * slotBytes + page - 1) / page * page, "memory for staging");
+      !status.ok())
+    return status;
+  if (Status status = device.pool->pin(memory->buffer(), "memory for staging");
+      !status.ok())
+    return status;
+  ring = std::move(memory);
   const Driver &driver = device.driver();
   if (Status status =
           driver.status(driver.streamCreate(&stream, kStreamNonBlocking, 0),
@@ -37,25 +39,7 @@ Status StagedCopier::open() {
                           "cuEventCreate");
         !status.ok())
       return status;
-  constexpr uint64_t page = 4096;
-  Status status;
-  for (slotBytes = wantedSlotBytes(); slotBytes != 0; slotBytes /= 2) {
-    auto memory = std::make_unique<Arena>();
-    status = memory->allocate((kSlots * slotBytes + page - 1) / page * page,
-                              "memory for staging");
-    if (status.ok())
-      status = device.pool->pin(memory->buffer(), "memory for staging");
-    if (status.ok()) {
-      ring = std::move(memory);
-      return status;
-    }
-    if (kSlots * slotBytes <= page)
-      break;
-  }
-  return Status(status.code(), device.pool->refusal() + "; and " +
-                                   status.message() +
-                                   "; raise what may be locked (ulimit -l, a "
-                                   "container's memory limit)");
+  return Status::success();
 }
 
 StagedCopier::~StagedCopier() {

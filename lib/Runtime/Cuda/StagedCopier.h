@@ -27,15 +27,13 @@ class StagedCopier final : public Copier {
 public:
   explicit StagedCopier(CudaDevice &device) : device(device) {}
   ~StagedCopier() override;
-  /// With the device's context current. Takes a ring of at most kSlots times
-  /// kSlotBytes, or as much less as the system pins. Error (Code::Device): it
-  /// pins next to nothing.
-  Status open();
+  /// With the device's context current: pins a ring of kSlots times
+  /// `slotBytes`. Error (Code::Device): the system does not pin that.
+  Status open(uint64_t slotBytes);
   void copy(const TaskCall &call) override;
   uint64_t ringBytes() const { return ring->buffer().bytes; }
 
   static constexpr uint32_t kSlots = 4;
-  static constexpr uint64_t kSlotBytes = 4u << 20;
 
 private:
   Status pass(std::byte *target, std::byte *source, uint64_t bytes);
