@@ -101,6 +101,21 @@ private:
   std::map<uint32_t, Entry> entries;
 };
 
+/// Of an attention call's products.
+double attentionFlops(const program::Attention &attention, bool gradient) {
+  double rows = (double)attention.rows(), keys = (double)attention.keys(),
+         pairs = attention.causal()
+                     ? rows * (keys - rows) + rows * (rows + 1) / 2
+                     : rows * keys;
+  if (attention.window())
+    pairs = std::min(pairs, rows * (double)attention.window());
+  double depths = gradient
+                      ? 3.0 * (double)attention.depth() +
+                            2.0 * (double)attention.value_depth()
+                      : (double)(attention.depth() + attention.value_depth());
+  return 2 * pairs * depths * (double)(attention.batch() * attention.heads());
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -221,6 +236,10 @@ void Bench::timeInOrder(int repeats) {
         line.flops += 2.0 * (double)(g.m() * g.n() * g.k() * g.batch()) *
                       (double)entry.launches;
       }
+      if (const program::Attention *attention = each.attention())
+        line.flops +=
+            attentionFlops(*attention, each.kind() == CallKind::AttentionGrad) *
+            (double)entry.launches;
       line.node = text(each.node());
       total += time;
       byEntry[name] += time;

@@ -48,16 +48,16 @@ static void check(const Status &status) {
 constexpr uint64_t kBytes = 4ull << 30;
 constexpr uint64_t kPiece = 256 * 1024;
 
-/// GB/s of the best of some runs of `work` over `bytes` bytes, in pieces.
+/// GB/s of some runs of `work` over `bytes` bytes, in pieces, after one to warm
+/// up: their mean, as the operations' is.
 template <typename Work>
 static double measure(WorkerPool &pool, uint64_t bytes, const Work &work) {
-  int64_t best = INT64_MAX;
-  for (int run = 0; run < 5; ++run) {
-    int64_t begin = now();
+  constexpr int kRuns = 10;
+  pool.forEach(bytes / kPiece, work);
+  int64_t begin = now();
+  for (int run = 0; run < kRuns; ++run)
     pool.forEach(bytes / kPiece, work);
-    best = std::min(best, now() - begin);
-  }
-  return (double)bytes / (double)best;
+  return kRuns * (double)bytes / (double)(now() - begin);
 }
 
 struct Bandwidth {
@@ -125,8 +125,9 @@ struct Work {
 static Work workOf(const program::Program &table, const program::Op &op) {
   Work work;
   if (op.kind() == OpKind::Accumulate) {
-    auto bytes = (double)op.operands()->Get(0)->bytes();
-    return {bytes * (op.first() ? 2 : 3), bytes / 4};
+    auto sum = (double)op.operands()->Get(0)->bytes(),
+         addend = (double)op.operands()->Get(1)->bytes();
+    return {addend + sum * (op.first() ? 1 : 2), sum / 4};
   }
   std::vector<int64_t> blocks;
   if (op.kind() == OpKind::Optimizer)
@@ -142,7 +143,10 @@ static Work workOf(const program::Program &table, const program::Op &op) {
     uint64_t elements = 0;
     countElements(parameter.shape(), elements);
     work.parameters += (double)elements;
-    double each = 4; // the gradient
+    const program::Block &block = *table.blocks()->Get(parameter.block());
+    // The gradient, of bf16 or f32.
+    double each =
+        2 * op.operands()->Get(0)->bytes() == block.gradient_bytes() ? 2 : 4;
     if (op.kind() == OpKind::Optimizer) {
       OptimizerOperands operands = optimizerOperands(table, op);
       each += 8 + 8 * operands.momentCount;

@@ -5,7 +5,7 @@ Use, on the machine with the GPU: run.py --programs=DIR --rondo-run=PATH [--sequ
 
 DIR holds compile.sh's programs. Each trains on random tokens with random weights; what counts is the mean of `--steps` steps after
 `--warm-up`, the last one drained. The peer is peer.py. The bound is what host memory allows: the bytes that optimizer, sums over
-rounds and copies move in a step, at the bandwidth with which all cores read (host_memory.cpp).
+rounds and copies move in a step, at the best bandwidth that all cores reach (host_memory.cpp).
 """
 import argparse
 import json
@@ -94,7 +94,8 @@ def main():
                 missed += 1
                 continue
             moved = host_bytes(ours["rounds"], ours["up"], ours["down"])
-            bound = sequences * LENGTH * memory["read_bytes_per_second"] / moved
+            best = max(memory[name + "_bytes_per_second"] for name in ("read", "copied", "update"))
+            bound = sequences * LENGTH * best / moved
             speed = ours["tokens_per_second"]
             print(f"| Rondo | {sequences} | {speed:.0f} | {1e3 * ours['step_seconds']:.1f} | "
                   f"{f'''{speed / other['tokens_per_second']:.2f}''' if other else ''} | {speed / bound:.2f} ({bound:.0f}) | "

@@ -84,6 +84,24 @@ def main():
     print("| lane | busy ms a step | share |\n|---|--:|--:|")
     for key in sorted(busy):
         print(f"| {name(key)} | {busy[key] / steps / 1e3:.2f} | {busy[key] / steps / 10 / wall:.1f} % |")
+    # What a device's launches wait for: nothing runs, then this does.
+    gaps = defaultdict(lambda: [0.0, 0])
+    for key in busy:
+        if lanes.get(key) != "Compute":
+            continue
+        now = None
+        for event in sorted((e for e in spans if (e["pid"], e["tid"]) == key), key=lambda e: e["ts"]):
+            if event["args"]["step"] < options.skip:
+                now = event["ts"] + event["dur"]
+                continue
+            if now is not None and event["ts"] > now:
+                entry = gaps[key, stem(event["name"])]
+                entry[0] += event["ts"] - now
+                entry[1] += 1
+            now = event["ts"] + event["dur"]
+    print("\n| idle before | ms a step | gaps a step | share |\n|---|--:|--:|--:|")
+    for (key, what), (time, count) in sorted(gaps.items(), key=lambda item: -item[1][0])[:10]:
+        print(f"| {name(key)}: {what} | {time / steps / 1e3:.2f} | {count / steps:.0f} | {time / steps / 10 / wall:.1f} % |")
     print("\n| lane | operation | number a step | ms a step | share | GB/s |\n|---|---|--:|--:|--:|--:|")
     for (key, what), (time, count, size) in sorted(kinds.items(), key=lambda item: -item[1][0])[: options.lines]:
         rate = f"{size / time / 1e3:.1f}" if size and time else ""

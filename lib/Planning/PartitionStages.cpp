@@ -38,15 +38,12 @@ struct Candidate {
 
 static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   using scheduling::SaveSet;
-  // Backward may read all that forward computed, or products alone and compute
-  // the rest again: more work, less memory.
   SaveChoice full{SaveSet::Input, SaveSet::All, "full"},
-      least{SaveSet::Input, SaveSet::Products, "full, elementwise twice"},
       elementwise{SaveSet::Products, SaveSet::Products, "elementwise"},
       none{SaveSet::All, SaveSet::All, "none"};
   switch (recompute) {
   case Recompute::Full:
-    return {full, least};
+    return {full};
   case Recompute::Elementwise:
     return {elementwise};
   case Recompute::None:
@@ -54,7 +51,7 @@ static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   case Recompute::Auto:
     break;
   }
-  return {full, least, elementwise, none};
+  return {full, elementwise, none};
 }
 
 /// Plans one choice under `limit` bytes a device, all the way to its memory
@@ -157,8 +154,8 @@ struct PartitionStages
       scheduling::Outcome outcome =
           planWithin(*info, machine, *config, choice, candidate);
       if (!outcome) {
-        // Full recomputation needs least memory: its reason counts.
-        if (why.ok || choice.name == "full, elementwise twice")
+        // Keep the first reason: full recomputation needs least memory.
+        if (why.ok)
           why = outcome;
         if (!outcome.infeasible)
           break;

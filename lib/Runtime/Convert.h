@@ -65,6 +65,16 @@ inline uint16_t load16(const std::byte *data, uint64_t index) {
   return bits;
 }
 
+inline float loadF32(const std::byte *data) {
+  float value;
+  std::memcpy(&value, data, 4);
+  return value;
+}
+
+inline void storeF32(std::byte *data, float value) {
+  std::memcpy(data, &value, 4);
+}
+
 /// Element `index` of a float array, as f32.
 inline float loadFloat(const std::byte *data, program::ElementType type,
                        uint64_t index) {

@@ -75,6 +75,9 @@ public:
                            uint32_t number);
 
 private:
+  /// Elements: work is split here whatever the number of threads, and joined in
+  /// this order.
+  static constexpr uint64_t kChunk = 64 * 1024;
   /// A trainable parameter within its block.
   struct Member {
     const program::Parameter *parameter = nullptr;

@@ -170,7 +170,7 @@ Status Session::Impl::open() {
     return flagsError(program.path() + ": was compiled for '" +
                       std::string(target) +
                       "' and holds no code for GPUs; compile it again with "
-                      "--target=sm_90 or what your GPU is, or run it with " +
+                      "--target=h200 or what your GPU is, or run it with " +
                       format("--device=host:%u", table.devices()));
   if (kind == "host" && !options.tuneFile.empty())
     return flagsError("--tune=" + options.tuneFile +

@@ -156,8 +156,7 @@ Expected<int64_t> rondo::parseBytes(StringRef text) {
                 "' is not a size; write 24GiB, 800MB or a number of bytes");
   if (number * factor < 1)
     return fail("'" + text +
-                "' is less than a byte; without the flag it is "
-                "what the target has");
+                "' is less than a byte; leave the flag out for the default");
   return (int64_t)(number * factor);
 }
 
@@ -200,8 +199,8 @@ static std::vector<scheduling::Machine> knownMachines() {
        2.5e10, 2.5e10, 2.5e11, 3000, 10000},
       {"a800", 1, 80 * GiB, 800 * GiB, 3.1e14, 1.9e13, 1.9e13, 2.0e12, 2.5e10,
        2.5e10, 2.5e11, 3000, 10000},
-      {"h200", 1, 139 * GiB, 128 * GiB, 7.5e14, 6.2e13, 6.7e13, 4.8e12, 5.5e10,
-       5.5e10, 8.8e10, 3000, 10000},
+      {"h200", 1, 139 * GiB, 128 * GiB, 7.7e14, 6.2e13, 6.7e13, 4.2e12, 5.5e10,
+       5.5e10, 1.2e11, 5000, 10000},
   };
 }
 

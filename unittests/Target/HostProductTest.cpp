@@ -83,6 +83,27 @@ TEST(HostProduct, Matmul) {
       %5 = nn.add %4, %x : tensor<2x4x16xbf16>
       return %5 : tensor<2x4x16xbf16>
     }
+    func.func @bias(%x: tensor<2x4x16xbf16>, %w: tensor<24x16xbf16>, %b: tensor<24xbf16>) -> (tensor<2x4x24xbf16>, tensor<2x4x24xf32>) {
+      %0 = nn.matmul %x, %w bias %b transpose_rhs : tensor<2x4x16xbf16>, tensor<24x16xbf16>, tensor<24xbf16> -> tensor<2x4x24xbf16>
+      %1 = nn.matmul %x, %w bias %b transpose_rhs : tensor<2x4x16xbf16>, tensor<24x16xbf16>, tensor<24xbf16> -> tensor<2x4x24xf32>
+      return %0, %1 : tensor<2x4x24xbf16>, tensor<2x4x24xf32>
+    }
+    func.func @computed_bias(%x: tensor<16x4xf32>, %w: tensor<16x24xf32>, %b: tensor<4x6xf32>) -> tensor<4x24xf32> {
+      %0 = nn.tanh %b : tensor<4x6xf32>
+      %1 = nn.reshape %0 : tensor<4x6xf32> -> tensor<24xf32>
+      %2 = nn.matmul %x, %w bias %1 transpose_lhs : tensor<16x4xf32>, tensor<16x24xf32>, tensor<24xf32> -> tensor<4x24xf32>
+      return %2 : tensor<4x24xf32>
+    }
+    func.func @rounded_with_bias(%x: tensor<4x16xbf16>, %y: tensor<16x8xbf16>, %b: tensor<8xbf16>) -> tensor<4x8xbf16> {
+      %0 = nn.matmul %x, %y bias %b : tensor<4x16xbf16>, tensor<16x8xbf16>, tensor<8xbf16> -> tensor<4x8xf32>
+      %1 = nn.cast %0 : tensor<4x8xf32> to tensor<4x8xbf16>
+      return %1 : tensor<4x8xbf16>
+    }
+    func.func @transposed_with_bias(%x: tensor<4x16xf32>, %y: tensor<16x8xf32>, %b: tensor<8xf32>) -> tensor<8x4xf32> {
+      %0 = nn.matmul %x, %y bias %b : tensor<4x16xf32>, tensor<16x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+      %1 = nn.transpose %0 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+      return %1 : tensor<8x4xf32>
+    }
     func.func @rounded(%x: tensor<4x16xbf16>, %y: tensor<16x8xbf16>) -> tensor<4x8xbf16> {
       %0 = nn.matmul %x, %y : tensor<4x16xbf16>, tensor<16x8xbf16> -> tensor<4x8xf32>
       %1 = nn.cast %0 : tensor<4x8xf32> to tensor<4x8xbf16>

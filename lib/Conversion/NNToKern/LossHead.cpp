@@ -74,7 +74,6 @@ private:
                   ArrayRef<Operand> inputs, ArrayRef<Operand> outputs,
                   Body body);
   void emitTotals(Value seed);
-  void widenBias();
   void emitChunk(int64_t first, int64_t count, const HeadResults &results);
   Value emitLabelled(int64_t first, int64_t count, Value logits);
   void emitRows(int64_t first, int64_t count, Value logits, Value labelled,
@@ -206,18 +205,6 @@ void LossHeadEmitter::emitTotals(Value seed) {
                  results.push_back(
                      arith::DivFOp::create(b, loc, arguments.back(), counted));
                return results;
-             });
-}
-
-/// A product adds a bias of its result's type.
-void LossHeadEmitter::widenBias() {
-  if (!bias || logitsType == operandType)
-    return;
-  Value narrow = bias;
-  bias = emitter.createScratch({classes}, logitsType);
-  emitKernel(FusedKind::Elementwise, {classes}, {{narrow, 0, {1}}},
-             {{bias, 0, {1}}}, [&](MutableArrayRef<BlockArgument> arguments) {
-               return SmallVector<Value>{widen(arguments[0])};
              });
 }
 
@@ -396,7 +383,8 @@ void LossHeadEmitter::emitLoss(Value loss) {
 
 void LossHeadEmitter::emit(const HeadResults &results, Value seed) {
   emitTotals(seed);
-  widenBias();
+  if (bias)
+    bias = emitter.convertVector(bias, logitsType, loc);
   if (results.loss)
     rowLoss = emitter.createScratch({rows}, b.getF32Type());
   for (int64_t first = 0; first < rows; first += chunk)

@@ -141,6 +141,8 @@ private:
   void emitStep(const Step &step);
   void emitFused(const Step &step);
   void emitMatmul(nn::MatmulOp op);
+  mlir::Value convertVector(mlir::Value from, mlir::Type element,
+                            mlir::Location loc);
   void emitGather(nn::GatherOp op);
   void emitGatherND(nn::GatherNDOp op);
   void emitScatterAdd(nn::ScatterAddOp op);

@@ -229,7 +229,7 @@ static void foldRoundings(func::FuncOp function) {
     OpBuilder builder(op);
     auto narrow = nn::MatmulOp::create(
         builder, op.getLoc(), cast.getResult().getType(), op.getLhs(),
-        op.getRhs(), op.getTransposeLhs(), op.getTransposeRhs());
+        op.getRhs(), op.getBias(), op.getTransposeLhs(), op.getTransposeRhs());
     cast.replaceAllUsesWith(narrow.getResult());
     cast.erase();
     op.erase();
@@ -244,7 +244,8 @@ static void foldTransposes(func::FuncOp function) {
       function.getBody().front().getOps<nn::MatmulOp>());
   for (nn::MatmulOp op : products) {
     int64_t rank = getTensorType(op.getLhs()).getRank();
-    if (!op->hasOneUse() || getTensorType(op.getRhs()).getRank() != rank)
+    if (!op->hasOneUse() || op.getBias() ||
+        getTensorType(op.getRhs()).getRank() != rank)
       continue;
     auto transpose = dyn_cast<nn::TransposeOp>(*op->user_begin());
     if (!transpose)

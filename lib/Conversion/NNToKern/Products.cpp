@@ -57,6 +57,28 @@ void lowering::createGemms(OpBuilder &builder, Location loc,
   }
 }
 
+/// A vector's elements as f32, if that is asked for and they are narrower.
+Value Emitter::convertVector(Value from, Type element, Location loc) {
+  auto type = cast<MemRefType>(from.getType());
+  if (type.getElementType() == element)
+    return from;
+  int64_t extent = type.getNumElements();
+  Value to = createScratch({extent}, element);
+  Attribute access =
+      kern::AccessAttr::get(builder.getContext(), 0, ArrayRef<int64_t>{1});
+  auto op = kern::FusedOp::create(
+      builder, loc, kern::FusedKind::Elementwise, ArrayRef<int64_t>{extent},
+      ArrayRef<int64_t>{0, extent}, from, builder.getArrayAttr(access), to,
+      builder.getArrayAttr(access), ArrayRef<bool>{false});
+  OpBuilder::InsertionGuard guard(builder);
+  Block &region = op.getBody().emplaceBlock();
+  Value narrow = region.addArgument(type.getElementType(), loc);
+  builder.setInsertionPointToStart(&region);
+  Value wide = arith::ExtFOp::create(builder, loc, element, narrow);
+  kern::YieldOp::create(builder, loc, wide);
+  return to;
+}
+
 /// Where the matrix of each batch index begins.
 static SmallVector<int64_t> getOffsets(const MatrixView &view) {
   SmallVector<int64_t> offsets{view.offset};
@@ -96,6 +118,11 @@ void Emitter::emitMatmul(nn::MatmulOp op) {
              shape.ldb);
   shape.ldc = shape.n;
   shape.accumulate = plan.isAccumulated(op.getResult());
+  if (op.getBias())
+    shape.bias = convertVector(
+        getMemory(stripReshapes(op.getBias())),
+        cast<RankedTensorType>(op.getResult().getType()).getElementType(),
+        op.getLoc());
 
   SmallVector<int64_t> aOffsets = getOffsets(a), bOffsets = getOffsets(b);
   SmallVector<GemmOffsets> products;

@@ -217,6 +217,8 @@ SmallVector<Value> lowering::getOperandsInMemory(Operation *op) {
     operands.push_back(getMatrixView(matmul.getLhs(), isShared).base);
     operands.push_back(
         getMatrixView(matmul.getRhs(), /*leadingRows=*/false).base);
+    if (matmul.getBias())
+      operands.push_back(stripReshapes(matmul.getBias()));
     return operands;
   }
   for (Value operand : op->getOperands())

@@ -137,7 +137,7 @@ Cost CrossEntropyOp::getCost() {
 Cost MatmulOp::getCost() {
   ArrayRef<int64_t> lhs = tensorOf(getLhs()).getShape();
   int64_t k = getTransposeLhs() ? lhs[lhs.size() - 2] : lhs.back();
-  Cost cost = getElementwiseCost(*this, 2 * k);
+  Cost cost = getElementwiseCost(*this, 2 * k + (getBias() ? 1 : 0));
   cost.isProduct = true;
   return cost;
 }

@@ -81,7 +81,10 @@ LogicalResult MatmulOp::evaluate(const EvaluationContext &context,
                           getTransposeLhs());
     Matrix b = makeMatrix(operands[1].floats().data() + batch * rhsSize, k, n,
                           getTransposeRhs());
-    multiply(a, b, result.floats().data() + batch * m * n, m, n, k);
+    double *c = result.floats().data() + batch * m * n;
+    multiply(a, b, c, m, n, k);
+    for (int64_t i = 0; getBias() && i < m * n; ++i)
+      c[i] += operands[2].floats()[i % n];
   }
   return finish(context, std::move(result), results);
 }

@@ -45,6 +45,15 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "result has shape "
                          << shapeToString(result.getShape()) << ", expected "
                          << shapeToString(*expected);
+  if (!getBias())
+    return success();
+  if (rhs.getRank() != 2)
+    return emitOpError() << "has a bias, but rhs is of rank " << rhs.getRank()
+                         << "; one matrix must serve all rows";
+  auto expectedBias = rhs.clone(ArrayRef<int64_t>{expected->back()});
+  if (getBias().getType() != expectedBias)
+    return emitOpError() << "bias has type " << getBias().getType()
+                         << ", expected " << expectedBias;
   return success();
 }
 

@@ -57,9 +57,9 @@ static Value flattenRows(Primitives &p, Value value) {
 LogicalResult MatmulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
                                  ArrayRef<bool> wanted,
                                  SmallVectorImpl<Value> &results) {
-  results.append(2, Value());
+  results.append(getNumOperands(), Value());
   MutableArrayRef<Value> operandCotangents =
-      MutableArrayRef<Value>(results).take_back(2);
+      MutableArrayRef<Value>(results).take_back(getNumOperands());
   if (!cotangents.front())
     return success();
   Primitives p(builder, getLoc());
@@ -75,6 +75,12 @@ LogicalResult MatmulOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
             ? createProduct(p, {rhs, rhsTransposed}, {cotangent, true})
             : createProduct(p, {cotangent, false}, {rhs, !rhsTransposed});
     operandCotangents[0] = p.castLike(product, lhs);
+  }
+  if (getBias() && wanted[2]) {
+    Value sum =
+        p.reduce(ReduceKind::Sum, p.widen(flattenRows(p, cotangents.front())),
+                 {0}, /*keepdims=*/false);
+    operandCotangents[2] = p.castLike(sum, getBias());
   }
   if (!wanted[1])
     return success();

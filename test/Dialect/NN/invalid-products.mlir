@@ -1,4 +1,4 @@
-// Every diagnostic of the verifiers of attention and the composites.
+// Every diagnostic of the verifiers of attention, biases, the composites and loss heads.
 // RUN: rondo-opt %s --split-input-file --verify-diagnostics -o /dev/null
 
 func.func @attention_rank(%q: tensor<1x4x8x16xf32>, %k: tensor<2x8x16xf32>, %v: tensor<1x2x8x12xf32>) {
@@ -281,5 +281,21 @@ func.func @linear_cross_entropy_grad_result(%x: tensor<4x8xbf16>, %w: tensor<8x1
 func.func @linear_cross_entropy_grad_bias(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %l: tensor<4xi64>, %s: tensor<f32>) {
   // expected-error @+1 {{has d_bias exactly where it has a bias}}
   %0:4 = nn.linear_cross_entropy_grad %x, %w, %l, %s chunk 2 logits f32 : tensor<4x8xf32>, tensor<8x16xf32>, tensor<4xi64>, tensor<f32> -> tensor<f32>, tensor<4x8xf32>, tensor<8x16xf32>, tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_bias_rank(%x: tensor<2x4x8xf32>, %w: tensor<2x8x16xf32>, %b: tensor<16xf32>) {
+  // expected-error @+1 {{'nn.matmul' op has a bias, but rhs is of rank 3; one matrix must serve all rows}}
+  %0 = nn.matmul %x, %w bias %b : tensor<2x4x8xf32>, tensor<2x8x16xf32>, tensor<16xf32> -> tensor<2x4x16xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_bias_type(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tensor<16xf32>) {
+  // expected-error @+1 {{'nn.matmul' op bias has type 'tensor<16xf32>', expected 'tensor<16xbf16>'}}
+  %0 = nn.matmul %x, %w bias %b : tensor<4x8xbf16>, tensor<8x16xbf16>, tensor<16xf32> -> tensor<4x16xf32>
   return
 }

@@ -162,13 +162,15 @@ func.func @reductions(%x: tensor<2x3x4xf32>) {
 }
 
 // CHECK-LABEL: func.func @matmul
-// CHECK-SAME: (%[[X:.*]]: tensor<2x16x32xbf16>, %[[W:.*]]: tensor<64x32xbf16>)
-func.func @matmul(%x: tensor<2x16x32xbf16>, %w: tensor<64x32xbf16>) {
+// CHECK-SAME: (%[[X:.*]]: tensor<2x16x32xbf16>, %[[W:.*]]: tensor<64x32xbf16>, %[[B:.*]]: tensor<64xbf16>)
+func.func @matmul(%x: tensor<2x16x32xbf16>, %w: tensor<64x32xbf16>, %b: tensor<64xbf16>) {
   // CHECK: %[[Y:.*]] = nn.matmul %[[X]], %[[W]] transpose_rhs : tensor<2x16x32xbf16>, tensor<64x32xbf16> -> tensor<2x16x64xbf16>
   %0 = nn.matmul %x, %w transpose_rhs : tensor<2x16x32xbf16>, tensor<64x32xbf16> -> tensor<2x16x64xbf16>
   // A wider result, batched on both sides.
   // CHECK: nn.matmul %[[Y]], %[[X]] transpose_lhs : tensor<2x16x64xbf16>, tensor<2x16x32xbf16> -> tensor<2x64x32xf32>
   %1 = nn.matmul %0, %x transpose_lhs : tensor<2x16x64xbf16>, tensor<2x16x32xbf16> -> tensor<2x64x32xf32>
+  // CHECK: nn.matmul %[[X]], %[[W]] bias %[[B]] transpose_rhs : tensor<2x16x32xbf16>, tensor<64x32xbf16>, tensor<64xbf16> -> tensor<2x16x64xf32>
+  %2 = nn.matmul %x, %w bias %b transpose_rhs : tensor<2x16x32xbf16>, tensor<64x32xbf16>, tensor<64xbf16> -> tensor<2x16x64xf32>
   return
 }
 

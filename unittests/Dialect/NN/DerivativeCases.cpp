@@ -379,9 +379,11 @@ static OpCase makeMatmul(MLIRContext &context, Random &random, Type element) {
   RankedTensorType type = m.type(matrix(batch, rows, columns, false));
   if (element.getIntOrFloatBitWidth() == 16 && random.flip())
     type = RankedTensorType::get(type.getShape(), m.builder.getF32Type());
-  return m.finish(MatmulOp::create(m.builder, m.loc, type, lhs, rhs,
-                                   transposeLhs, transposeRhs),
-                  {0, 1});
+  bool hasBias = (sharedRhs || batch.empty()) && random.flip();
+  Value bias = hasBias ? m.floats({columns}) : Value();
+  auto op = MatmulOp::create(m.builder, m.loc, type, lhs, rhs, bias,
+                             transposeLhs, transposeRhs);
+  return hasBias ? m.finish(op, {0, 1, 2}) : m.finish(op, {0, 1});
 }
 
 static OpCase makeAttention(MLIRContext &context, Random &random,

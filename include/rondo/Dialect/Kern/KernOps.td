@@ -59,13 +59,20 @@ def Kern_FuncOp : Kern_Op<"func", [IsolatedFromAbove, FunctionOpInterface, Autom
 
 def Kern_ReturnOp : Kern_Op<"return", [Terminator, Pure, HasParent<"FuncOp">]> {
   let summary = "The end of an entry";
+  let description = [{
+    Created with its function by `rondo-convert-nn-to-kern`.
+
+    ```mlir
+    kern.return
+    ```
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def Kern_ScratchOp : Kern_Op<"scratch", [HasParent<"FuncOp">]> {
   let summary = "A value in the entry's scratch memory";
   let description = [{
-    `offset` in bytes, a multiple of 64, is assigned by `rondo-kern-plan-scratch`; two values share bytes only where their uses do not overlap in time. The contents are
+    Created by `rondo-convert-nn-to-kern`. `offset` in bytes, a multiple of 64, is assigned by `rondo-kern-plan-scratch`; two values share bytes only where their uses do not overlap in time. The contents are
     unspecified until written.
 
     ```mlir
@@ -80,12 +87,26 @@ def Kern_ScratchOp : Kern_Op<"scratch", [HasParent<"FuncOp">]> {
 
 def Kern_ZeroOp : Kern_Op<"zero"> {
   let summary = "Fills memory with zero bytes";
+  let description = [{
+    Created by `rondo-convert-nn-to-kern` before what only adds: scatters, and sums over blocks of attention.
+
+    ```mlir
+    kern.zero %dtable : memref<128x32xf32>
+    ```
+  }];
   let arguments = (ins Kern_MemRef:$target);
   let assemblyFormat = "$target attr-dict `:` type($target)";
 }
 
 def Kern_CopyOp : Kern_Op<"copy"> {
   let summary = "Copies memory of equal bytes";
+  let description = [{
+    Created by `rondo-convert-nn-to-kern` for results that are arguments, or the same value as another result. Shapes may differ.
+
+    ```mlir
+    kern.copy %x, %y : memref<2x16x32xf32>, memref<32x32xf32>
+    ```
+  }];
   let arguments = (ins Kern_MemRef:$source, Kern_MemRef:$target);
   let assemblyFormat = "$source `,` $target attr-dict `:` type($source) `,` type($target)";
   let hasVerifier = 1;
@@ -93,7 +114,13 @@ def Kern_CopyOp : Kern_Op<"copy"> {
 
 def Kern_ConstantOp : Kern_Op<"constant"> {
   let summary = "Writes a table that the kernels' object holds";
-  let description = [{ For the small constants that are not one repeated value. }];
+  let description = [{
+    Created by `rondo-convert-nn-to-kern` for the small constants that are not one repeated value; those that are become part of the kernels.
+
+    ```mlir
+    kern.constant %shape, dense<[2, 16]> : tensor<2xi64> : memref<2xi64>
+    ```
+  }];
   let arguments = (ins ElementsAttr:$value, Kern_MemRef:$target);
   let assemblyFormat = "$target `,` $value attr-dict `:` type($target)";
   let hasVerifier = 1;
@@ -107,8 +134,8 @@ def Kern_GemmOp : Kern_Op<"gemm"> {
   let summary = "C = alpha * op(A) op(B) (+ C) (+ bias), in a library";
   let description = [{
     Row-major matrices, m x k times k x n, `batch` of them; leading dimensions, strides from batch to batch and offsets in
-    elements. `transpose_a`: A is stored k x m. `bias`: n elements of C's type, added to every row. Computes in f32 and rounds once. One to one a Gemm of the
-    program file.
+    elements. `transpose_a`: A is stored k x m. `bias`: n elements of C's type, added to every row. Computes in f32 and rounds
+    once. One to one a Gemm of the program file. Created by `rondo-convert-nn-to-kern` from `nn.matmul`, loss heads and attention.
 
     ```mlir
     kern.gemm %x, %w, %y bias %b {m = 4 : i64, n = 16 : i64, k = 8 : i64, lda = 8 : i64, ldb = 16 : i64, ldc = 16 : i64}
@@ -190,6 +217,7 @@ def Kern_FusedOp : Kern_Op<"fused", [AttrSizedOperandSegments, SingleBlock]> {
 
     Outputs that are the same for a whole row have stride 0 on the last axis. An output that accumulates (f32) is added to what is there; a column reduction starts there.
     An output may be the memory of an input if both accesses are equal. A call may run on `calls` = [begin, end) of the first axis alone.
+    Created by `rondo-convert-nn-to-kern`; its code is generated with the program.
 
     ```mlir
     kern.fused row [4, 64] calls [0, 4] ins(%x : memref<4x64xf32>) at [#kern.access<0, [64, 1]>]
@@ -221,6 +249,13 @@ def Kern_FusedOp : Kern_Op<"fused", [AttrSizedOperandSegments, SingleBlock]> {
 
 def Kern_YieldOp : Kern_Op<"yield", [Terminator, Pure, HasParent<"FusedOp">]> {
   let summary = "The elements of a fused kernel's outputs";
+  let description = [{
+    One value for each output, of its element type.
+
+    ```mlir
+    kern.yield %y, %sum : f32, f32
+    ```
+  }];
   let arguments = (ins Variadic<Kern_Element>:$values);
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
@@ -230,6 +265,10 @@ def Kern_ReduceOp : Kern_Op<"reduce", [Pure, HasParent<"FusedOp">, AllTypesMatch
   let description = [{
     Of f32, f64 or integers, in the fixed order of the kernel's kind. A sum starts at 0, a maximum at the least value; NaN
     wins a maximum.
+
+    ```mlir
+    %m = kern.reduce max %e : f32
+    ```
   }];
   let arguments = (ins Kern_CombinerAttr:$combiner, AnyTypeOf<[F32, F64, I64, I32]>:$operand);
   let results = (outs AnyTypeOf<[F32, F64, I64, I32]>:$result);
@@ -238,7 +277,14 @@ def Kern_ReduceOp : Kern_Op<"reduce", [Pure, HasParent<"FusedOp">, AllTypesMatch
 
 def Kern_IndexOp : Kern_Op<"index", [Pure, HasParent<"FusedOp">]> {
   let summary = "A number computed from the point's coordinates";
-  let description = [{ offset + sum of stride * coordinate; no guards. }];
+  let description = [{
+    offset + sum of stride * coordinate; no guards. Created where values depend on where they are: `nn.iota`, parts of
+    concatenations, causal masks.
+
+    ```mlir
+    %distance = kern.index <0, [-128, 0, -1, 1]> : i64
+    ```
+  }];
   let arguments = (ins Kern_AccessAttr:$expression);
   let results = (outs I64:$result);
   let assemblyFormat = "$expression attr-dict `:` type($result)";
@@ -250,7 +296,12 @@ def Kern_GatherOp : Kern_Op<"gather"> {
   let description = [{
     source [outer, extents..., inner], target [outer, count, inner], indices [count, n] with n = number of `extents` (with `batched`: [outer, count, n]):
     target[o, i] = source[o, indices[i]...]. Negative indices count from the end; one that is out of range
-    stops the call with an error.
+    stops the call with an error. Created by `rondo-convert-nn-to-kern` from `nn.gather` and `nn.gather_nd`.
+
+    ```mlir
+    kern.gather %table, %ids, %rows {outer = 1 : i64, extents = array<i64: 128>, count = 32 : i64, inner = 32 : i64}
+      : memref<128x32xf32>, memref<2x16xi64>, memref<2x16x32xf32>
+    ```
   }];
   let arguments = (ins Kern_MemRef:$source, Kern_IndexMemRef:$indices, Kern_MemRef:$target,
                        I64Attr:$outer, DenseI64ArrayAttr:$extents, I64Attr:$count, I64Attr:$inner, UnitAttr:$batched);
@@ -262,7 +313,12 @@ def Kern_ScatterAddOp : Kern_Op<"scatter_add"> {
   let summary = "Adds rows where indices say";
   let description = [{
     updates [outer, count, inner], target [outer, extent, inner] (f32 or f64): target[o, indices[i]] += updates[o, i] for i in increasing order. The target is not
-    cleared. Indices as in `kern.gather`.
+    cleared. Indices as in `kern.gather`. Created by `rondo-convert-nn-to-kern` from `nn.scatter_add`.
+
+    ```mlir
+    kern.scatter_add %drows, %ids, %dtable {outer = 1 : i64, extent = 128 : i64, count = 32 : i64, inner = 32 : i64}
+      : memref<2x16x32xf32>, memref<2x16xi64>, memref<128x32xf32>
+    ```
   }];
   let arguments = (ins Kern_MemRef:$updates, Kern_IndexMemRef:$indices, Kern_MemRef:$target,
                        I64Attr:$outer, I64Attr:$extent, I64Attr:$count, I64Attr:$inner);

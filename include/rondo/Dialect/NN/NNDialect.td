@@ -25,6 +25,10 @@ def NN_Dialect : Dialect {
     result's element type. A value therefore has the same bits wherever it is
     computed, fused or not.
 
+    Ops are created by import unless they say otherwise. `rondo-nn-fold-constants` removes those whose value is known,
+    `rondo-nn-raise-*` replace decompositions by composites, and `rondo-convert-nn-to-kern` turns all that are left into kernels and
+    library calls; module-level parameters alone stay until the program is written.
+
     Every op implements shape inference, cost, reference evaluation and, where a
     derivative exists, its vector-Jacobian product (VJP), so adding an op means
     writing these in one place.

@@ -144,7 +144,7 @@ def NN_SiluOp : NN_FloatUnaryOp<"silu", "x * sigmoid(x)", [DeclareOpInterfaceMet
 
 def NN_GeluOp : NN_FloatUnaryOp<"gelu", "Gaussian error linear unit", [DeclareOpInterfaceMethods<NN_CompositeOp>]> {
   let description = [{
-    0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation (ONNX Gelu-20).
+    Created by import (ONNX Gelu-20) and `raise`: 0.5 x (1 + erf(x / sqrt 2)), or with `tanh` its tanh approximation.
 
     ```mlir
     %y = nn.gelu tanh %x : tensor<2x3xf32>
@@ -345,7 +345,7 @@ def NN_GatherOp : NN_Op<"gather", [InferTypeOpAdaptor, DeclareOpInterfaceMethods
 def NN_ScatterAddOp : NN_Op<"scatter_add"> {
   let summary = "Sums rows into a zero tensor: the derivative of gather";
   let description = [{
-    result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
+    Created by the derivative of `nn.gather`. The result starts at 0; for i in index order, result[.., indices[i], ..] += updates[.., i, ..]. `updates`
     has the shape of the gather's result. Sums in f32 in index order: the same bits everywhere.
 
     ```mlir
@@ -433,16 +433,21 @@ def NN_MatmulOp : NN_Op<"matmul", [DeclareOpInterfaceMethods<NN_DifferentiableOp
   let description = [{
     lhs [B..., m, k] (`transpose_lhs`: [B..., k, m]) times rhs [B..., k, n] (`transpose_rhs`: [B..., n, k]) gives [B..., m, n].
     Batch axes B are equal on both sides, or `rhs` has rank 2 and serves every batch (then lhs is not transposed and its batch
-    axes and m are one long m). Both operands have one element type; the result's may be wider (f32 of bf16 operands). Accumulates in f32.
+    axes and m are one long m). Both operands have one element type; the result's may be wider (f32 of bf16 operands). Accumulates in f32. With an `rhs` of
+    rank 2, `bias` [n] of the operands' element type is added to every row before the one rounding (`raise` puts it there).
 
     ```mlir
     %y = nn.matmul %x, %w transpose_rhs : tensor<2x16x32xf32>, tensor<64x32xf32> -> tensor<2x16x64xf32>
+    %z = nn.matmul %x, %w bias %b transpose_rhs : tensor<2x16x32xf32>, tensor<64x32xf32>, tensor<64xf32> -> tensor<2x16x64xf32>
     ```
   }];
-  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, Optional<NN_FloatTensor>:$bias, UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = [{ $lhs `,` $rhs (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? attr-dict
-                          `:` type($lhs) `,` type($rhs) `->` type($result) }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$transposeLhs, "bool":$transposeRhs), [{
+    build($_builder, $_state, result, lhs, rhs, ::mlir::Value(), transposeLhs, transposeRhs);
+  }]>];
+  let assemblyFormat = [{ $lhs `,` $rhs (`bias` $bias^)? (`transpose_lhs` $transpose_lhs^)? (`transpose_rhs` $transpose_rhs^)? attr-dict
+                          `:` type($lhs) `,` type($rhs) (`,` type($bias)^)? `->` type($result) }];
   let hasVerifier = 1;
 }
 

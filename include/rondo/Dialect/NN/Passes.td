@@ -220,6 +220,24 @@ def NNRaiseLinearCrossEntropy : Pass<"rondo-nn-raise-linear-cross-entropy", "::m
   let dependentDialects = ["::rondo::nn::NNDialect"];
 }
 
+def NNRaiseBias : Pass<"rondo-nn-raise-bias", "::mlir::func::FuncOp"> {
+  let summary = "Adds a linear layer's bias in its product";
+  let description = [{
+    A vector along the last axis that is added to a product with one matrix and
+    to nothing else. The sum is then rounded once, as frameworks do it.
+
+    ```mlir
+    %y = nn.matmul %x, %w : tensor<2x4x8xbf16>, tensor<8x16xbf16> -> tensor<2x4x16xbf16>
+    %s = nn.broadcast %b : tensor<16xbf16> -> tensor<2x4x16xbf16>
+    %z = nn.add %y, %s : tensor<2x4x16xbf16>
+    // becomes
+    %z = nn.matmul %x, %w bias %b : tensor<2x4x8xbf16>, tensor<8x16xbf16>, tensor<16xbf16> -> tensor<2x4x16xbf16>
+    ```
+  }];
+  let statistics = [Statistic<"numRaised", "raised", "Number of products with a bias">];
+  let dependentDialects = ["::rondo::nn::NNDialect"];
+}
+
 def NNAssignPrecision : Pass<"rondo-nn-assign-precision", "::mlir::ModuleOp"> {
   let summary = "Gives weights and activations the element type that was asked for";
   let description = [{

@@ -68,6 +68,15 @@ def Pipe_ChainOp : Pipe_Op<"chain", [IsolatedFromAbove, Symbol, SingleBlockImpli
     Created by `rondo-pipe-outline-layers` from the loss function. Block arguments are the model's inputs for one micro-batch
     (`input_names`). Holds `pipe.layer`s in order; each takes the values of the one before. `labels` names the body whose `count` entry counts valid labels,
     over the inputs listed in `label_inputs` (absent: every micro-batch weighs the same).
+
+    ```mlir
+    pipe.chain @loss attributes {input_names = ["ids", "labels"]} {
+    ^bb0(%ids: tensor<2x16xi64>, %labels: tensor<2x16xi64>):
+      %0 = pipe.layer "embed" @embed () sides (%ids : tensor<2x16xi64>) [@embed.weight] -> tensor<2x16x32xf32>
+      %1 = pipe.layer "head" @head (%0 : tensor<2x16x32xf32>) sides (%labels : tensor<2x16xi64>) [@head.weight] -> tensor<f32>
+      pipe.yield %1 : tensor<f32>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$input_names,
                        OptionalAttr<FlatSymbolRefAttr>:$labels, OptionalAttr<DenseI64ArrayAttr>:$label_inputs);
@@ -79,7 +88,7 @@ def Pipe_ChainOp : Pipe_Op<"chain", [IsolatedFromAbove, Symbol, SingleBlockImpli
 def Pipe_LayerOp : Pipe_Op<"layer", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "One layer of the chain";
   let description = [{
-    `boundary` are the results of the layer before (all of them, in order; none for the first), `sides` model inputs,
+    Created by `rondo-pipe-outline-layers`; stays to the end, as the program names it. `boundary` are the results of the layer before (all of them, in order; none for the first), `sides` model inputs,
     `parameters` module-level `nn.parameter`s. `label` is the layer's name for people (a module path). The last layer yields the loss.
 
     ```mlir
@@ -95,6 +104,13 @@ def Pipe_LayerOp : Pipe_Op<"layer", [AttrSizedOperandSegments, DeclareOpInterfac
 
 def Pipe_YieldOp : Pipe_Op<"yield", [Terminator, ReturnLike, Pure, ParentOneOf<["ChainOp"]>]> {
   let summary = "The chain's loss";
+  let description = [{
+    Created with the chain.
+
+    ```mlir
+    pipe.yield %loss : tensor<f32>
+    ```
+  }];
   let arguments = (ins Variadic<Pipe_Value>:$operands);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
@@ -106,8 +122,17 @@ def Pipe_PlanOp : Pipe_Op<"plan", [Symbol, SingleBlock, NoTerminator, NoRegionAr
   let description = [{
     Created by `rondo-pipe-partition-stages` (stages), completed by `rondo-pipe-assign-slots` (slots, rotation), consumed by
     `rondo-convert-pipe-to-sched`. `keep` (K) says per layer what a forward stage keeps in host memory, `save` (S) what its backward
-    reads. `reason` is the plan in words. `parameter_slots`, `gradient_slots`: for how many slots in a row a device has buffers: 2, so that
-    copies of the next (the last) slot run beside this one's launches, or 1.
+    reads (0: its inputs, 1: also its products' results, 2: all that its derivative reads). `reason` is the plan in words.
+    `parameter_slots`, `gradient_slots`: for how many slots in a row a device has buffers: 2, so that copies of the next (the last)
+    slot run beside this one's launches, or 1.
+
+    ```mlir
+    pipe.plan @plan of @loss attributes {devices = 1 : i64, rounds = 1 : i64, micro_batches = 2 : i64, staleness = 0 : i64, rotation = 0 : i64,
+        keep = array<i64: 0, 0>, save = array<i64: 2, 2>, reason = "one fused stage"} {
+      pipe.stage fused [0, 2) {time = 1.5e6 : f64, flops = 3.0e9 : f64, parameter_bytes = 4096 : i64, gradient_bytes = 4096 : i64, device_bytes = 16384 : i64}
+      pipe.slot stage 0 round 0 device 0 micro_batches [0, 1]
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$chain, I64Attr:$devices, I64Attr:$rounds, I64Attr:$micro_batches,
                        I64Attr:$staleness, I64Attr:$rotation, DenseI64ArrayAttr:$keep, DenseI64ArrayAttr:$save, StrAttr:$reason,
@@ -120,9 +145,10 @@ def Pipe_PlanOp : Pipe_Op<"plan", [Symbol, SingleBlock, NoTerminator, NoRegionAr
 def Pipe_StageOp : Pipe_Op<"stage", [HasParent<"PlanOp">]> {
   let summary = "A run of layers [begin, end) in one direction";
   let description = [{
-    Forward stages from layer 0, one fused tail (forward, loss, backward in one visit), backward stages towards layer 0. `time` in ns, `flops` of one micro-batch;
-    `parameter_bytes`, `gradient_bytes` of one slot; `device_bytes` everything a slot needs at once. A fused stage does not hold what backward
-    reads of its first `rebuilt` layers with a backward, but rebuilds it.
+    Created by `rondo-pipe-partition-stages`. Forward stages from layer 0, one fused tail (forward, loss, backward in one visit),
+    backward stages towards layer 0. `time` in ns, `flops` of one micro-batch; `parameter_bytes`, `gradient_bytes` of one slot;
+    `device_bytes` everything a slot needs at once. A fused stage does not hold what backward reads of its first `rebuilt` layers
+    with a backward, but rebuilds it.
 
     ```mlir
     pipe.stage forward [0, 3) {time = 1.5e6 : f64, flops = 3.0e9 : f64, parameter_bytes = 4096 : i64, gradient_bytes = 0 : i64, device_bytes = 8192 : i64}
@@ -138,7 +164,7 @@ def Pipe_StageOp : Pipe_Op<"stage", [HasParent<"PlanOp">]> {
 def Pipe_SlotOp : Pipe_Op<"slot", [HasParent<"PlanOp">]> {
   let summary = "A stage and round with its micro-batches on a logical device";
   let description = [{
-    In launch order. Slot i of a round is on (offset + i) mod N, the offset carried over rounds.
+    Created by `rondo-pipe-assign-slots`. In launch order. Slot i of a round is on (offset + i) mod N, the offset carried over rounds.
 
     ```mlir
     pipe.slot stage 0 round 0 device 1 micro_batches [0, 1, 2, 3]

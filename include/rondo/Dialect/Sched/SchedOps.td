@@ -25,6 +25,18 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     Created by `rondo-convert-pipe-to-sched` without events; `rondo-sched-insert-fences` adds them;
     `rondo-sched-assign-offsets` gives every `sched.buffer` its offset and the program its arena sizes. Block arguments are events of earlier iterations
     (complete before iteration 0).
+
+    ```mlir
+    sched.program @step of @plan devices 2 rotation 1 period 2 {
+    ^bb0(%copied: !sched.event):
+      %ids = sched.buffer "input ids mb 0" : !sched.buffer<256, pinned>
+      %x = sched.buffer "activations up of 256 bytes #0" : !sched.buffer<256, device>
+      %0 = sched.host_launch "stage ids mb 0" stage_input(%ids : !sched.buffer<256, pinned>) [2] staging after (%copied) duration 30.0 <input = 0>
+      %1 = sched.upload "upload ids" %ids to %x activation_up on 0 after (%0) priority 0 duration 2048.0 <input = 0>
+        : !sched.buffer<256, pinned>, !sched.buffer<256, device>
+      sched.next %1
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$plan, I32Attr:$devices, I32Attr:$rotation, I32Attr:$period,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$arena_bytes);
@@ -36,7 +48,7 @@ def Sched_ProgramOp : Sched_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
 def Sched_BufferOp : Sched_Op<"buffer"> {
   let summary = "Declares a buffer";
   let description = [{
-    In device space it exists on every device, at the same offset: the device of the operation that touches it is meant. `slot` is present when only that slot's compute lane
+    Created by `rondo-convert-pipe-to-sched`; `rondo-sched-assign-offsets` gives it its `offset`. In device space it exists on every device, at the same offset: the device of the operation that touches it is meant. `slot` is present when only that slot's compute lane
     touches it; such buffers may share bytes with others whose lives do not overlap.
 
     ```mlir
@@ -51,6 +63,13 @@ def Sched_BufferOp : Sched_Op<"buffer"> {
 
 def Sched_RotateOp : Sched_Op<"rotate", [SameOperandsAndResultType, Pure]> {
   let summary = "Takes several buffers in turn: operand (t + phase) mod count in iteration t";
+  let description = [{
+    Created by `rondo-convert-pipe-to-sched` where iterations overlap: parameters under staleness 1, staged inputs.
+
+    ```mlir
+    %now = sched.rotate %even, %odd phase 1 : !sched.buffer<1024, pinned>
+    ```
+  }];
   let arguments = (ins Variadic<Sched_BufferType>:$buffers, I32Attr:$phase);
   let results = (outs Sched_BufferType:$result);
   let assemblyFormat = "$buffers `phase` $phase attr-dict `:` type($result)";
@@ -59,6 +78,13 @@ def Sched_RotateOp : Sched_Op<"rotate", [SameOperandsAndResultType, Pure]> {
 
 def Sched_ViewOp : Sched_Op<"view", [Pure]> {
   let summary = "A range of a buffer's bytes";
+  let description = [{
+    Created by `rondo-convert-pipe-to-sched`: one parameter of a block, a value in a larger buffer of a pool.
+
+    ```mlir
+    %bias = sched.view %block[9216] : !sched.buffer<9472, device> -> !sched.buffer<192, device>
+    ```
+  }];
   let arguments = (ins Sched_BufferType:$buffer, I64Attr:$byte_offset);
   let results = (outs Sched_BufferType:$result);
   let assemblyFormat = "$buffer `[` $byte_offset `]` attr-dict `:` type($buffer) `->` type($result)";
@@ -75,11 +101,10 @@ class Sched_LaneOp<string mnemonic, list<Trait> traits = []> : Sched_Op<mnemonic
   let extraClassDeclaration = timedMethods;
 }
 
-class Sched_CopyOp<string mnemonic, string what> : Sched_LaneOp<mnemonic> {
+class Sched_CopyOp<string mnemonic, string what, string example> : Sched_LaneOp<mnemonic> {
   let summary = what;
-  let description = [{
-    `priority`: lower goes first where lanes share a wire (activations 0, parameters 1, gradients 2). `duration` is predicted, in ns.
-  }];
+  let description = "Created by `rondo-convert-pipe-to-sched`. `priority`: lower goes first where lanes share a wire (activations 0, "
+                    "parameters 1, gradients 2). `duration` is predicted, in ns.\n\n```mlir\n" # example # "\n```";
   let arguments = (ins Sched_BufferType:$source, Sched_BufferType:$target, Sched_LaneAttr:$lane_kind, I32Attr:$on, Variadic<Sched_EventType>:$waits,
                        StrAttr:$label, I32Attr:$priority, F64Attr:$duration, Sched_TagAttr:$tag);
   let results = (outs Sched_EventType:$done);
@@ -87,13 +112,22 @@ class Sched_CopyOp<string mnemonic, string what> : Sched_LaneOp<mnemonic> {
                           `:` type($source) `,` type($target) }];
   let hasVerifier = 1;
 }
-def Sched_UploadOp : Sched_CopyOp<"upload", "Copies pinned memory to a device">;
-def Sched_DownloadOp : Sched_CopyOp<"download", "Copies device memory to pinned memory">;
+def Sched_UploadOp : Sched_CopyOp<"upload", "Copies pinned memory to a device", [{
+%1 = sched.upload "upload ids" %ids to %x activation_up on 0 after (%0) priority 0 duration 2048.0 <slot = 0>
+  : !sched.buffer<256, pinned>, !sched.buffer<256, device>}]>;
+def Sched_DownloadOp : Sched_CopyOp<"download", "Copies device memory to pinned memory", [{
+%3 = sched.download "download gradient" %g to %sum gradient_down on 0 after (%2) priority 2 duration 2048.0 <block = 0>
+  : !sched.buffer<1024, device>, !sched.buffer<1024, pinned>}]>;
 
 def Sched_LaunchOp : Sched_LaneOp<"launch", [AttrSizedOperandSegments]> {
   let summary = "Runs a body's entry on a device's compute lane";
   let description = [{
-    `buffers` in the entry's argument order, then its scratch if it has any. `access`: 1 read, 2 written, 3 both.
+    Created by `rondo-convert-pipe-to-sched`. `buffers` in the entry's argument order, then its scratch if it has any. `access`: 1 read, 2 written, 3 both.
+
+    ```mlir
+    %2 = sched.launch "forward layers.0 mb 0" @layer::@forward(%x, %w, %y) [1, 1, 2] on 0 after (%1) duration 5000.0 <layer = 1, slot = 0, round = 0, microBatch = 0>
+      : !sched.buffer<512, device>, !sched.buffer<1024, device>, !sched.buffer<512, device>
+    ```
   }];
   let arguments = (ins SymbolRefAttr:$entry, Variadic<Sched_BufferType>:$buffers, DenseI32ArrayAttr:$access, I32Attr:$on, Variadic<Sched_EventType>:$waits,
                        StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
@@ -104,6 +138,13 @@ def Sched_LaunchOp : Sched_LaneOp<"launch", [AttrSizedOperandSegments]> {
 
 def Sched_ZeroOp : Sched_LaneOp<"zero"> {
   let summary = "Fills a device buffer with zeros, on the compute lane";
+  let description = [{
+    Created by `rondo-convert-pipe-to-sched` for gradients, which launches add to.
+
+    ```mlir
+    %1 = sched.zero "zero gradient of 'layers.0'" %g on 0 duration 700.0 <block = 0> : !sched.buffer<1024, device>
+    ```
+  }];
   let arguments = (ins Sched_BufferType:$buffer, I32Attr:$on, Variadic<Sched_EventType>:$waits, StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
   let results = (outs Sched_EventType:$done);
   let assemblyFormat = "$label $buffer `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffer)";
@@ -126,7 +167,12 @@ def Sched_RoundOp : Sched_LaneOp<"round"> {
 def Sched_HostLaunchOp : Sched_LaneOp<"host_launch", [AttrSizedOperandSegments]> {
   let summary = "A step on a host lane";
   let description = [{
-    What the operands are is said in `rondo/Scheduling/Schedule.h`. `entry` for `count_labels` alone; `first`: an accumulation that overwrites.
+    Created by `rondo-convert-pipe-to-sched`. What the operands are is said in `rondo/Scheduling/Schedule.h`. `entry` for `count_labels` alone; `first`: an accumulation that overwrites.
+
+    ```mlir
+    %4 = sched.host_launch "add gradient" accumulate (%sum, %g : !sched.buffer<1024, pinned>, !sched.buffer<1024, pinned>) [3, 1] update
+      after (%3) duration 100.0 <block = 0>
+    ```
   }];
   let arguments = (ins Sched_HostActionAttr:$action, OptionalAttr<SymbolRefAttr>:$entry, Variadic<Sched_BufferType>:$buffers, DenseI32ArrayAttr:$access,
                        Sched_LaneAttr:$lane_kind, Variadic<Sched_EventType>:$waits, StrAttr:$label, UnitAttr:$first, F64Attr:$duration, Sched_TagAttr:$tag);
@@ -137,7 +183,13 @@ def Sched_HostLaunchOp : Sched_LaneOp<"host_launch", [AttrSizedOperandSegments]>
 
 def Sched_NextOp : Sched_Op<"next", [Terminator, HasParent<"ProgramOp">, Pure]> {
   let summary = "Passes events to the next iteration";
-  let description = [{ Operand i becomes block argument i of the next iteration. }];
+  let description = [{
+    Operand i becomes block argument i of the next iteration. Its operands are what `rondo-sched-insert-fences` found that later iterations wait for.
+
+    ```mlir
+    sched.next %1, %2
+    ```
+  }];
   let arguments = (ins Variadic<Sched_EventType>:$events);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "($events^)? attr-dict";

@@ -59,6 +59,18 @@ std::optional<std::pair<Value, double>> matchScaling(Value value) {
   return found;
 }
 
+Value matchRowVector(Value value) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return nullptr;
+  RankedTensorType vector = getTensor(broadcast.getOperand());
+  int64_t columns = getTensor(value).getShape().back();
+  if (vector.getRank() == 0 || vector.getShape().back() != columns ||
+      vector.getNumElements() != columns)
+    return nullptr;
+  return broadcast.getOperand();
+}
+
 bool dependsOnTrainable(Value value) {
   SmallVector<Value> pending = {value};
   DenseSet<Value> seen;

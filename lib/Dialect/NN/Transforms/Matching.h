@@ -38,6 +38,10 @@ bool isNearSplat(mlir::Value value, double expected);
 /// x.
 std::optional<std::pair<mlir::Value, double>> matchScaling(mlir::Value value);
 
+/// The vector of which `value` is a broadcast along all but the last axis, with
+/// the extents [1, ..., n]; or null.
+mlir::Value matchRowVector(mlir::Value value);
+
 /// Whether a parameter that trains, or that is not known here, takes part in
 /// computing `value`.
 bool dependsOnTrainable(mlir::Value value);

@@ -46,19 +46,6 @@ static bool isRowSlice(SliceOp op) {
   return true;
 }
 
-/// The vector of which `value` is a broadcast along all but the last axis.
-static Value matchBias(Value value) {
-  auto broadcast = value.getDefiningOp<BroadcastOp>();
-  if (!broadcast)
-    return nullptr;
-  RankedTensorType vector = getTensor(broadcast.getOperand());
-  int64_t classes = getTensor(value).getShape().back();
-  if (vector.getRank() == 0 || vector.getShape().back() != classes ||
-      vector.getNumElements() != classes)
-    return nullptr;
-  return broadcast.getOperand();
-}
-
 /// Whether nothing but what leads to the loss reads the logits.
 static std::optional<Head> match(CrossEntropyOp loss) {
   Head head;
@@ -68,7 +55,7 @@ static std::optional<Head> match(CrossEntropyOp loss) {
     if (auto product = dyn_cast_or_null<MatmulOp>(op)) {
       bool isRows = getTensor(product.getLhs()).getRank() >= 2 &&
                     getTensor(product.getRhs()).getRank() == 2 &&
-                    !product.getTransposeLhs() &&
+                    !product.getTransposeLhs() && !product.getBias() &&
                     !getTensor(product.getLhs()).getElementType().isF64();
       if (!isRows)
         return std::nullopt;
@@ -90,7 +77,7 @@ static std::optional<Head> match(CrossEntropyOp loss) {
     if (isa_and_nonnull<AddOp>(op) && !head.bias) {
       Value sum;
       matchCommuted<AddOp>(value, [&](Value rows, Value stretched) {
-        head.bias = matchBias(stretched);
+        head.bias = matchRowVector(stretched);
         sum = rows;
         return head.bias != nullptr;
       });

@@ -37,6 +37,7 @@ void buildRaisePipeline(OpPassManager &manager, StringRef precision,
   rest.addPass(createNNDecomposeMaskedAttention());
   rest.addPass(createNNFoldAttentionRows());
   rest.addPass(createNNRaiseLinearCrossEntropy({headChunk}));
+  rest.addPass(createNNRaiseBias());
   rest.addPass(createNNFoldConstants());
   rest.addPass(createCSEPass());
   manager.addPass(createNNHoistTables());
