@@ -307,6 +307,8 @@ typedef struct rondo_device_info {
      what they copy (0: they go directly), and its reason. */
   uint64_t ring;
   const char *ring_reason;
+  const char *code;    /* what kernels come from: "machine code for sm_90"; on
+                          the host "" */
   int context_counted; /* `other` holds what the driver took for the context */
 } rondo_device_info;
 

@@ -231,6 +231,17 @@ void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
     out << " [" << buffer->offset() << ", "
         << buffer->offset() + buffer->bytes() << ")\n";
   }
+  if (runtime::sizeOf(table.device_code()))
+    out << "\ncode for GPUs\n";
+  for (const DeviceCode *code : orEmpty(table.device_code())) {
+    if (code->ptx())
+      out << "  PTX for " << text(code->arch()) << " and newer, "
+          << Bytes{(double)code->ptx()->length()} << "\n";
+    for (const Cubin *cubin : orEmpty(code->cubins()))
+      if (cubin->code())
+        out << "  machine code for " << text(cubin->arch()) << ", "
+            << Bytes{(double)cubin->code()->length()} << "\n";
+  }
   out << "\nentries\n";
   for (const Entry *entry : orEmpty(table.entries())) {
     out << "  " << text(entry->name()) << ": " << entry->arguments()

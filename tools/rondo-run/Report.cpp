@@ -128,6 +128,8 @@ static void printText(const rondo_program_info &info,
     if (device.used)
       std::printf("; with all else on it %s", bytes(device.used).c_str());
     std::printf(", of %s\n", bytes(device.total).c_str());
+    if (*device.code)
+      std::printf("device %zu runs %s\n", i, device.code);
     if (device.ring)
       std::printf("device %zu copies through %s of pinned memory (at what the "
                   "lanes below show): %s\n",
@@ -212,6 +214,7 @@ static void printJson(const rondo_program_info &info,
                                {"used", device.used},
                                {"total", device.total},
                                {"context_counted", device.context_counted != 0},
+                               {"code", device.code},
                                {"ring", device.ring},
                                {"ring_reason", device.ring_reason}});
   std::printf("%s\n",

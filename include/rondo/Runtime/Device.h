@@ -185,6 +185,8 @@ struct DeviceReport {
   std::string products;
   /// Canonical text of what, beside the program, decides the bits of results.
   std::string arithmetic;
+  /// What kernels come from, if that can differ: "machine code for sm_90".
+  std::string code;
   /// Pinned host memory that copies go through, and why: the system does not
   /// pin what they copy. 0: they go directly.
   uint64_t ring = 0;

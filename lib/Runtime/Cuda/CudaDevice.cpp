@@ -187,7 +187,8 @@ Status CudaDevice::openCopiers() {
     status = Status::success();
     for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane && status.ok();
          ++lane) {
-      copiers[lane] = std::make_unique<StagedCopier>(*this);
+      copiers[lane] =
+          std::make_unique<StagedCopier>(*this, lanes[lane]->copyStream());
       status = copiers[lane]->open(slotBytes);
     }
     if (status.ok())
@@ -290,6 +291,7 @@ DeviceReport CudaDevice::report() const {
     else
       report.products += ", its first choices";
   }
+  report.code = executable->codeKind();
   report.ringReason = pool->refusal();
   for (const std::unique_ptr<StagedCopier> &copier : copiers)
     report.ring += copier ? copier->ringBytes() : 0;

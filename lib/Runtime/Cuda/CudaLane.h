@@ -38,6 +38,9 @@ public:
     return copiedBytes.load(std::memory_order_relaxed);
   }
 
+  /// For copies that are staged, and take the lane's place.
+  Stream copyStream() const { return stream; }
+
   // The rest is for the device's thread.
   bool pending() const {
     return head.load(std::memory_order_relaxed) !=

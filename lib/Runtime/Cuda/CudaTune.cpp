@@ -159,7 +159,7 @@ Status CudaGemms::fastest(uint32_t number, Address scratch,
   if (Status status = stopwatch.open(); !status.ok())
     return status;
   // Not zeros: they take less power, and hence less time.
-  uint64_t words = at / 4;
+  uint64_t words = std::min(at, scratchBytes) / 4;
   void *parameters[] = {&scratch, &words};
   if (Status status =
           driver.status(driver.launchKernel(fill, 4096, 1, 1, 256, 1, 1, 0,

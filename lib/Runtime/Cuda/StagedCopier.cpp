@@ -28,11 +28,6 @@ Status StagedCopier::open(uint64_t bytes) {
     return status;
   ring = std::move(memory);
   const Driver &driver = device.driver();
-  if (Status status =
-          driver.status(driver.streamCreate(&stream, kStreamNonBlocking, 0),
-                        "cuStreamCreate");
-      !status.ok())
-    return status;
   for (Slot &slot : slots)
     if (Status status =
             driver.status(driver.eventCreate(&slot.copied, kEventForWaiting),
@@ -49,8 +44,6 @@ StagedCopier::~StagedCopier() {
   for (Slot &slot : slots)
     if (slot.copied)
       (void)driver.eventDestroy(slot.copied);
-  if (stream)
-    (void)driver.streamDestroy(stream);
   if (ring)
     device.pool->unpin(ring->buffer());
 }

@@ -25,7 +25,12 @@ class CudaDevice;
 
 class StagedCopier final : public Copier {
 public:
-  explicit StagedCopier(CudaDevice &device) : device(device) {}
+  /// `stream`: of the lane whose copies these are, which has no others. One of
+  /// the copier's own would be one more than CUDA has queues for (8, all in
+  /// all): streams that share one wait for each other, compute for a copy that
+  /// would never begin.
+  StagedCopier(CudaDevice &device, Stream stream)
+      : device(device), stream(stream) {}
   ~StagedCopier() override;
   /// With the device's context current: pins a ring of kSlots times
   /// `slotBytes`. Error (Code::Device): the system does not pin that.
@@ -41,7 +46,7 @@ private:
   Status settle(uint32_t slot);
 
   CudaDevice &device;
-  Stream stream = nullptr;
+  const Stream stream;
   std::unique_ptr<Arena> ring;
   uint64_t slotBytes = 0;
   struct Slot {

@@ -25,8 +25,9 @@ using namespace rondo::runtime::testing;
 
 namespace {
 
-constexpr auto InvalidValue = (Result)1, NotFound = (Result)500,
-               IllegalAddress = (Result)700, AlreadyRegistered = (Result)712;
+constexpr auto InvalidValue = (Result)1, InvalidImage = (Result)200,
+               NotFound = (Result)500, IllegalAddress = (Result)700,
+               AlreadyRegistered = (Result)712;
 constexpr uint64_t kTotal = uint64_t(80) << 30, kContext = 300u << 20;
 constexpr int kGpus = 2;
 
@@ -427,6 +428,12 @@ FAKE cuMemsetD2D8Async(Address target, size_t pitch, unsigned char value,
 }
 FAKE cuModuleLoadDataEx(Module *module, const void *image, unsigned,
                         JitOption *, void **) {
+  // Machine code is for machines.
+  if (std::memcmp(image,
+                  "\x7f"
+                  "ELF",
+                  4) == 0)
+    return InvalidImage;
   *module = new ModuleObject{static_cast<const char *>(image)};
   return Success;
 }
