@@ -88,7 +88,13 @@ void Session::Impl::buildTasks() {
     }
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w) {
       const program::Wait &wait = *op.waits()->Get(w);
-      task.waits.push_back({&events[wait.op()], wait.distance(), wait.op()});
+      const program::Op &other = *table.ops()->Get(wait.op());
+      // Devices take turns by `rotation` from iteration to iteration.
+      bool sameDevice =
+          op.device() >= 0 && other.device() >= 0 &&
+          physical(op.device(), wait.distance()) == physical(other.device(), 0);
+      task.waits.push_back(
+          {&events[wait.op()], wait.distance(), wait.op(), sameDevice});
     }
     // No update before the step's loss is known to be finite: the state stays
     // that of a whole number of steps.
@@ -197,9 +203,11 @@ Status Session::Impl::open() {
       !status.ok())
     return status;
   std::vector<Processor> processors = usableProcessors();
+  // Several GPUs have two threads each.
+  uint32_t issuing = kind == "host" ? count : 2 * count - 1;
   uint32_t threads = options.hostThreads
                          ? options.hostThreads
-                         : defaultHostThreads(processors.size(), count);
+                         : defaultHostThreads(processors.size(), issuing);
   workers.emplace(std::min(threads, 1024u), processors);
   touchHostMemory();
   if (Status status = allocateEvents(); !status.ok())

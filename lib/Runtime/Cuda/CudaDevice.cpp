@@ -126,11 +126,17 @@ Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
   result->thread = std::thread([&self = *result] { self.complete(); });
   pthread_setname_np(result->thread.native_handle(),
                      format("GPU %u", index).c_str());
+  uint32_t tasks = 0;
+  for (const std::unique_ptr<CudaLane> &lane : result->lanes)
+    tasks += lane->capacity();
+  if (pool->members().size() > 1)
+    result->issuer = std::make_unique<IssueThread>(index, tasks);
   device = std::move(result);
   return Status::success();
 }
 
 CudaDevice::~CudaDevice() {
+  issuer.reset();
   // They wait for what the other thread tells.
   for (std::unique_ptr<HostLane> &lane : stagedLanes)
     lane.reset();

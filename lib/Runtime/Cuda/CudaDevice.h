@@ -10,6 +10,7 @@
 #define RONDO_LIB_RUNTIME_CUDA_CUDADEVICE_H
 
 #include "CudaLane.h"
+#include "IssueThread.h"
 #include "StagedCopier.h"
 #include <thread>
 
@@ -30,6 +31,7 @@ public:
       return *staged;
     return *lanes[(size_t)kind];
   }
+  int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
   Status share(Buffer memory, HostUse use, const std::string &what) override;
   DeviceReport report() const override;
 
@@ -39,8 +41,10 @@ public:
       : pool(pool), index(index), program(program), options(options) {}
   const Driver &driver() const { return pool->driver(); }
   Status makeCurrent() const;
-  /// A task was submitted.
+  /// A task was issued.
   void wake();
+  /// Who issues this device's tasks; null: whoever submits them.
+  IssueThread *issuing() const { return issuer.get(); }
   /// Something that this task did.
   void fail(const TaskCall &call, const Status &status);
 
@@ -76,6 +80,7 @@ private:
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;
+  std::unique_ptr<IssueThread> issuer;
 };
 
 } // namespace rondo::runtime::cuda

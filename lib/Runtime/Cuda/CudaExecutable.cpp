@@ -27,6 +27,7 @@ Status CudaExecutable::create(const Program &program, const CudaPool &pool,
   for (auto [function, name] :
        {std::pair(&result->widen, "rondo_widen"),
         std::pair(&result->wait, "rondo_delay"),
+        std::pair(&result->rounding, "rondo_round"),
         std::pair(&result->addPart, "rondo_add_part"),
         std::pair(&result->roundRows, "rondo_round_rows"),
         std::pair(&result->fill, "rondo_fill")})
