@@ -210,8 +210,51 @@ Status CudaDevice::openCopiers() {
                                    "container's memory limit)");
 }
 
+/// Runs every entry once, on zeros. Libraries load a kernel's code when it is
+/// first launched, and that waits until the device is idle: for ever, where it
+/// waits for a copy that a thread of the host would have to pass on.
+Status CudaDevice::loadKernels() {
+  const program::Program &table = program.table();
+  Address status = 0;
+  if (Status result = driver().status(
+          driver().memAlloc(&status, 4 * (uint64_t)executable->mostCalls()),
+          "cuMemAlloc");
+      !result.ok())
+    return result;
+  Status first;
+  std::vector<bool> ran(sizeOf(table.entries()));
+  std::vector<std::byte *> arguments;
+  for (const program::Op *op : *table.ops()) {
+    if (op->kind() != program::OpKind::Launch || ran[(size_t)op->entry()])
+      continue;
+    ran[(size_t)op->entry()] = true;
+    arguments.clear();
+    for (uint32_t i = 0; i < sizeOf(op->operands()); ++i) {
+      const program::Operand &operand = *op->operands()->Get(i);
+      const program::Buffer &buffer =
+          *table.buffers()->Get(operand.buffers()->Get(0));
+      arguments.push_back(arena().data + buffer.offset() + operand.offset());
+    }
+    first = executable->launch((uint32_t)op->entry(), arguments.data(), status,
+                               nullptr);
+    if (!first.ok())
+      break;
+  }
+  Result result = Success;
+  if (bytes != 0)
+    result = driver().memsetAsync(memory, 0, bytes, nullptr);
+  if (result == Success)
+    result = driver().streamSynchronize(nullptr);
+  if (first.ok())
+    first = driver().status(result, "running every kernel once");
+  (void)driver().memFree(status);
+  return first;
+}
+
 Status CudaDevice::stageCopies() {
   if (Status status = makeCurrent(); !status.ok())
+    return status;
+  if (Status status = loadKernels(); !status.ok())
     return status;
   if (Status status = openCopiers(); !status.ok())
     return status;

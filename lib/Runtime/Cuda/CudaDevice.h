@@ -60,6 +60,7 @@ private:
   Status prepare();
   Status openCopiers();
   Status stageCopies();
+  Status loadKernels();
   void complete();
   /// Bytes in use, by everybody. 0: not known.
   uint64_t observeMemory() const;

@@ -25,10 +25,8 @@ class CudaDevice;
 
 class StagedCopier final : public Copier {
 public:
-  /// `stream`: of the lane whose copies these are, which has no others. One of
-  /// the copier's own would be one more than CUDA has queues for (8, all in
-  /// all): streams that share one wait for each other, compute for a copy that
-  /// would never begin.
+  /// `stream`: of the lane whose copies these are, which has no others. CUDA
+  /// has queues for 8 streams; those that share one may wait for each other.
   StagedCopier(CudaDevice &device, Stream stream)
       : device(device), stream(stream) {}
   ~StagedCopier() override;
