@@ -309,6 +309,7 @@ typedef struct rondo_device_info {
   const char *ring_reason;
   const char *code;    /* what kernels come from: "machine code for sm_90"; on
                           the host "" */
+  uint64_t graphs;     /* launches that were recorded, to be repeated as one */
   int context_counted; /* `other` holds what the driver took for the context */
 } rondo_device_info;
 

@@ -418,6 +418,7 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
     result.ring = device.ring;
     result.ring_reason = device.ringReason.c_str();
     result.code = device.code.c_str();
+    result.graphs = device.graphs;
     result.context_counted = device.contextCounted;
     return give(result, info);
   });

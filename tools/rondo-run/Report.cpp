@@ -129,7 +129,8 @@ static void printText(const rondo_program_info &info,
       std::printf("; with all else on it %s", bytes(device.used).c_str());
     std::printf(", of %s\n", bytes(device.total).c_str());
     if (*device.code)
-      std::printf("device %zu runs %s\n", i, device.code);
+      std::printf("device %zu runs %s; %llu launches recorded as graphs\n", i,
+                  device.code, (unsigned long long)device.graphs);
     if (device.ring)
       std::printf("device %zu copies through %s of pinned memory (at what the "
                   "lanes below show): %s\n",
@@ -215,6 +216,7 @@ static void printJson(const rondo_program_info &info,
                                {"total", device.total},
                                {"context_counted", device.context_counted != 0},
                                {"code", device.code},
+                               {"graphs", device.graphs},
                                {"ring", device.ring},
                                {"ring_reason", device.ring_reason}});
   std::printf("%s\n",

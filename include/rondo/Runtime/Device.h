@@ -192,6 +192,8 @@ struct DeviceReport {
   std::string arithmetic;
   /// What kernels come from, if that can differ: "machine code for sm_90".
   std::string code;
+  /// Launches of entries that were recorded, to be repeated as one.
+  uint32_t graphs = 0;
   /// Pinned host memory that copies go through, and why: the system does not
   /// pin what they copy. 0: they go directly.
   uint64_t ring = 0;

@@ -86,6 +86,11 @@ Status CudaDevice::prepare() {
   for (uint32_t lane = 0; lane < 5; ++lane)
     pages += 256 + 4 * (uint64_t)executable->mostCalls() *
                        std::max(2 * options.capacity[lane] + 2, 32u);
+  graphs = std::make_unique<CudaGraphs>(driver(), *executable, program.table());
+  // They are for one thread that issues, and were measured with it.
+  if (pool->members().size() > 1)
+    graphs->close();
+  pages += 4 * graphs->words() + 128;
   pages = (pages + 4095) / 4096 * 4096;
   if (Status status = words.allocate(pages, "words that GPUs write");
       !status.ok())
@@ -93,6 +98,7 @@ Status CudaDevice::prepare() {
   if (Status status = pool->pin(words.buffer(), "words that GPUs write");
       !status.ok())
     return status;
+  graphs->open(reinterpret_cast<uint32_t *>(laneWords(graphs->words())));
   for (uint32_t lane = 0; lane < 5; ++lane) {
     lanes[lane] = std::make_unique<CudaLane>(*this);
     if (Status status =
@@ -147,6 +153,7 @@ CudaDevice::~CudaDevice() {
   }
   // A failed context takes no more calls; what it holds goes with the process.
   if (pool->failed() || !makeCurrent().ok()) {
+    (void)graphs.release();
     (void)executable.release();
     return;
   }
@@ -154,6 +161,7 @@ CudaDevice::~CudaDevice() {
     copier.reset();
   for (std::unique_ptr<CudaLane> &lane : lanes)
     lane.reset();
+  graphs.reset();
   executable.reset();
   pool->unpin(words.buffer());
   if (memory)
@@ -256,6 +264,8 @@ Status CudaDevice::stageCopies() {
     return status;
   if (Status status = loadKernels(); !status.ok())
     return status;
+  // Making one may wait until the device is idle, too.
+  graphs->close();
   if (Status status = openCopiers(); !status.ok())
     return status;
   for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane; ++lane)
@@ -341,6 +351,7 @@ DeviceReport CudaDevice::report() const {
       report.products += ", its first choices";
   }
   report.code = executable->codeKind();
+  report.graphs = graphs->count();
   report.ringReason = pool->refusal();
   for (const std::unique_ptr<StagedCopier> &copier : copiers)
     report.ring += copier ? copier->ringBytes() : 0;

@@ -53,6 +53,7 @@ public:
   const Program &program;
   const DeviceOptions options;
   std::unique_ptr<CudaExecutable> executable;
+  std::unique_ptr<CudaGraphs> graphs;
   /// 32-bit words for streams and kernels to write: pinned, zeros.
   std::byte *laneWords(uint64_t count);
 

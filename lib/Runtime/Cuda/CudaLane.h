@@ -18,7 +18,7 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
 
-#include "CudaExecutable.h"
+#include "CudaGraphs.h"
 
 namespace rondo::runtime::cuda {
 
@@ -61,13 +61,14 @@ private:
   struct Place {
     TaskCall call;
     EventHandle begin = nullptr, end = nullptr;
+    Address status = 0; ///< A launch's words, one a call.
     bool timed = false; ///< Both events are recorded.
     bool ran = false;   ///< Between them the task itself.
   };
   Status issue(Place &place, uint32_t number);
   Status wait(const Task &task, uint32_t iteration);
-  Status perform(const TaskCall &call, uint32_t number);
-  void finish(Place &place, uint32_t number);
+  Status perform(Place &place, uint32_t number);
+  void finish(Place &place);
   Address statusWord(uint32_t number) const;
 
   CudaDevice &device;

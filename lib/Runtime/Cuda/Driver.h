@@ -29,6 +29,8 @@ using Stream = struct StreamObject *;
 using EventHandle = struct EventObject *;
 using Module = struct ModuleObject *;
 using Function = struct FunctionObject *;
+using GraphHandle = struct GraphObject *;
+using GraphExec = struct GraphExecObject *;
 
 /// Results that are told apart; 0 is success.
 enum Result : int {
@@ -118,6 +120,13 @@ enum JitOption : int { JitErrorLog = 5, JitErrorLogBytes = 6 };
     Module module, const char *name)                                           \
   F(functionSetAttribute, "cuFuncSetAttribute", Function function,             \
     int attribute, int value)                                                  \
+  F(streamBeginCapture, "cuStreamBeginCapture_v2", Stream stream, int mode)    \
+  F(streamEndCapture, "cuStreamEndCapture", Stream stream, GraphHandle *graph) \
+  F(graphInstantiate, "cuGraphInstantiateWithFlags", GraphExec *exec,          \
+    GraphHandle graph, unsigned long long flags)                               \
+  F(graphLaunch, "cuGraphLaunch", GraphExec exec, Stream stream)               \
+  F(graphDestroy, "cuGraphDestroy", GraphHandle graph)                         \
+  F(graphExecDestroy, "cuGraphExecDestroy", GraphExec exec)                    \
   F(launchKernel, "cuLaunchKernel", Function function, unsigned gridX,         \
     unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,          \
     unsigned blockZ, unsigned sharedBytes, Stream stream, void **parameters,   \

@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
@@ -88,6 +89,10 @@ struct StreamObject {
       return IllegalAddress;
     {
       std::lock_guard<std::mutex> lock(mutex);
+      if (recording) {
+        recorded.push_back(std::move(item));
+        return Success;
+      }
       work.push_back(std::move(item));
     }
     changed.notify_all();
@@ -112,7 +117,8 @@ struct StreamObject {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
-  bool closing = false;
+  bool closing = false, recording = false;
+  std::vector<std::function<void()>> recorded; ///< Of the graph to be.
   std::thread thread;
 };
 
@@ -124,6 +130,12 @@ struct EventObject {
   int64_t time = 0;
 };
 
+struct GraphObject {
+  std::vector<std::function<void()>> work;
+};
+struct GraphExecObject {
+  std::vector<std::function<void()>> work;
+};
 struct ModuleObject {
   std::string text;
 };
@@ -311,6 +323,37 @@ FAKE cuStreamSynchronize(Stream stream) {
     return stream->work.empty() || gpus[stream->device].broken;
   });
   return gpus[stream->device].broken ? IllegalAddress : Success;
+}
+FAKE cuStreamBeginCapture_v2(Stream stream, int) {
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  stream->recording = true;
+  return Success;
+}
+FAKE cuStreamEndCapture(Stream stream, GraphHandle *graph) {
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  stream->recording = false;
+  *graph = new GraphObject{std::move(stream->recorded)};
+  stream->recorded.clear();
+  return Success;
+}
+FAKE cuGraphInstantiateWithFlags(GraphExec *exec, GraphHandle graph,
+                                 unsigned long long) {
+  *exec = new GraphExecObject{graph->work};
+  return Success;
+}
+FAKE cuGraphLaunch(GraphExec exec, Stream stream) {
+  for (const std::function<void()> &item : exec->work)
+    if (Result result = fakeEnqueue(stream, item); result != Success)
+      return result;
+  return Success;
+}
+FAKE cuGraphDestroy(GraphHandle graph) {
+  delete graph;
+  return Success;
+}
+FAKE cuGraphExecDestroy(GraphExec exec) {
+  delete exec;
+  return Success;
 }
 FAKE cuEventCreate(EventHandle *event, unsigned) {
   *event = new EventObject;
