@@ -8,7 +8,6 @@
 
 #include "Options.h"
 #include <charconv>
-#include <cmath>
 #include <functional>
 #include <set>
 
@@ -157,8 +156,7 @@ static const std::vector<Option> &allOptions() {
        "less those that devices need",
        [](Options &options, const std::string &value) {
          std::string error = parseNumber(value, options.hostThreads);
-         return error.empty() &&
-                        (options.hostThreads < 1 || options.hostThreads > 1024)
+         return error.empty() && options.hostThreads == 0
                     ? "is not between 1 and 1024"
                     : error;
        }},
@@ -221,9 +219,6 @@ static std::string parseOption(Options &options, const std::string &name,
 static std::string checkCombination(const Options &options,
                                     const std::set<std::string> &given) {
   auto has = [&](const char *name) { return given.count(name) != 0; };
-  if (has("weights-prefix") &&
-      (!has("weights") || options.weights.rfind("random:", 0) == 0))
-    return "--weights-prefix: there are no files of --weights that it is for";
   if (has("retune") && !has("tune"))
     return "--retune: there is no --tune=FILE whose products it could time "
            "again";
