@@ -8,6 +8,7 @@
 
 #include "Options.h"
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <set>
 
