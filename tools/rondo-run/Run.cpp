@@ -148,6 +148,8 @@ rondo_session_options Runner::sessionOptions() const {
   given.watchdog_seconds = options.watchdog;
   given.delay_seed = options.delaySeed;
   given.delay_us = options.delayMicroseconds;
+  given.tune = text(options.tune);
+  given.retune = options.retune;
   return given;
 }
 

@@ -77,6 +77,8 @@ struct Config {
   OptimizerConfig optimizer;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
+  /// --cuda-arch: GPUs that the program has machine code for, beside PTX.
+  std::vector<std::string> cudaArchs;
   scheduling::Machine machine; ///< The target's speeds and sizes; `devices` and
                                ///< the limits above win.
 
@@ -108,6 +110,8 @@ llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
 /// "auto", "library", "decomposed".
 llvm::Expected<Attention> parseAttention(llvm::StringRef text);
+/// "sm_90,sm_89": architectures that the kernels' PTX can be assembled for.
+llvm::Expected<std::vector<std::string>> parseCudaArchs(llvm::StringRef text);
 /// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the
 /// fields of scheduling::Machine in snake case.
 llvm::Expected<scheduling::Machine> findMachine(llvm::StringRef nameOrFile);
