@@ -245,15 +245,15 @@ std::vector<Model> rondo::pipe::test::getModels() {
          %l = nn.add %m, %d : tensor<f32>
        )mlir"),
        3,
-       1,
-       1,
-       {"proj/forward_backward"}},
+       2,
+       2,
+       {"head+other/forward_backward", "proj/backward_products_nodx"}},
       // Each head's cotangent is the other's loss.
       {"ProductOfHeads",
        makeHead("%l = nn.mul %c, %d : tensor<f32>\n"),
        3,
-       1,
-       1,
-       {"proj/forward_backward"}},
+       2,
+       2,
+       {"head+other/forward_backward", "proj/backward_products_nodx"}},
   };
 }
