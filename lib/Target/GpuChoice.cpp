@@ -163,8 +163,6 @@ Value FusedEmitter::evaluateChoice(arith::SelectOp op, Chunk &chunk,
 // Loads ahead of use
 //===----------------------------------------------------------------------===//
 
-<<<<<<< HEAD
-=======
 /// Whether rows have elements of their own; others are in the cache soon.
 static bool isOfRow(FusedOp op, Value argument, int64_t vectorAxis) {
   unsigned number = cast<BlockArgument>(argument).getArgNumber();
@@ -175,26 +173,17 @@ static bool isOfRow(FusedOp op, Value argument, int64_t vectorAxis) {
   return false;
 }
 
->>>>>>> head/main
 /// Loads what a chunk's value is computed from.
 void FusedEmitter::preload(Value value, Chunk &chunk) {
   if (!varies(value) || !chunk.preloaded.insert(value).second)
     return;
   if (isa<BlockArgument>(value)) {
-<<<<<<< HEAD
-    evaluate(value, &chunk);
-    return;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto select = dyn_cast<arith::SelectOp>(op)) {
-=======
     if (isOfRow(op, value, shape.vectorAxis))
       evaluate(value, &chunk);
     return;
   }
   Operation *inner = value.getDefiningOp();
   if (auto select = dyn_cast<arith::SelectOp>(inner)) {
->>>>>>> head/main
     bool isLeft = false, isRight = false;
     if (auto sides = findChoice(select, isLeft, isRight)) {
       preloadChoice(evaluate(select.getCondition(), &chunk), sides->first,
@@ -202,13 +191,8 @@ void FusedEmitter::preload(Value value, Chunk &chunk) {
       return;
     }
   }
-<<<<<<< HEAD
-  if (!isa<IndexOp>(op))
-    for (Value operand : op->getOperands())
-=======
   if (!isa<IndexOp>(inner))
     for (Value operand : inner->getOperands())
->>>>>>> head/main
       preload(operand, chunk);
 }
 
@@ -219,12 +203,8 @@ void FusedEmitter::preloadChoice(Value condition, Value x, Value y,
   if (!varies(x) && !varies(y))
     return;
   if (isa<BlockArgument>(x)) {
-<<<<<<< HEAD
-    choose(condition, x, y, chunk, 0);
-=======
     if (isOfRow(op, x, shape.vectorAxis))
       choose(condition, x, y, chunk, 0);
->>>>>>> head/main
     return;
   }
   for (auto [a, c] : llvm::zip(x.getDefiningOp()->getOperands(),

@@ -11,6 +11,7 @@
 #define RONDO_LIB_TARGET_PROGRAMTABLES_H
 
 #include "rondo/Planning/Model.h"
+#include "rondo/Runtime/WeightFile.h"
 #include "rondo/Target/HostObject.h"
 #include "schema/program_generated.h"
 #include <map>
