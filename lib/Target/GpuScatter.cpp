@@ -297,7 +297,7 @@ private:
         arith::XOrIOp::create(b, isDone, b.integer(b.getI1Type(), 1)));
     // All threads go together.
     b.runIf(adds, [&] {
-      Value count = fillList(row, warps);
+      Value count = fillList(row);
       b.synchronizeBlock();
       addColumns(row, count);
       b.synchronizeBlock();
@@ -308,26 +308,31 @@ private:
 
   /// Writes the places in the window of a row's bits, in order; returns how
   /// many there are.
-  Value fillList(Value row, Value warps) {
+  Value fillList(Value row) {
     Type i32 = b.getI32Type();
-    Value zero = b.i64(0);
     // All bits, and those before the thread's own word.
-    SmallVector<Value> counts =
-        forBits(warps, {zero, zero}, [&](Value w, ValueRange outside) {
-          return forBits(
-              loadWord(getSummary(row, w)), SmallVector<Value>(outside),
-              [&](Value l, ValueRange old) {
-                Value word = b.add(b.multiply(w, kWarp), l);
-                Value bits =
-                    LLVM::CtPopOp::create(b, i32, loadWord(getBits(row, word)));
-                bits = arith::ExtUIOp::create(b, b.getI64Type(), bits);
-                Value isBefore = b.isLess(word, thread);
-                return SmallVector<Value>{
-                    b.add(old[0], bits),
-                    b.add(old[1],
-                          arith::SelectOp::create(b, isBefore, bits, zero))};
-              });
-        });
+    auto loop = scf::ForOp::create(b, b.i64(0), b.i64(kWarps), b.i64(1),
+                                   ValueRange{b.i64(0), b.i64(0)});
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value warp = loop.getInductionVar();
+      SmallVector<Value> counts = forBits(
+          loadWord(getSummary(row, warp)),
+          SmallVector<Value>(loop.getRegionIterArgs()),
+          [&](Value lane, ValueRange old) {
+            Value word = b.add(b.multiply(warp, kWarp), lane);
+            Value count = arith::ExtUIOp::create(
+                b, b.getI64Type(),
+                LLVM::CtPopOp::create(b, i32, loadWord(getBits(row, word))));
+            Value before = arith::SelectOp::create(b, b.isLess(word, thread),
+                                                   count, b.i64(0));
+            return SmallVector<Value>{b.add(old[0], count),
+                                      b.add(old[1], before)};
+          });
+      scf::YieldOp::create(b, counts);
+    }
+    auto counts = loop.getResults();
     forBits(loadWord(getBits(row, thread)), {counts[1]},
             [&](Value bit, ValueRange at) {
               Value place = b.add(b.multiply(thread, kWarp), bit);
