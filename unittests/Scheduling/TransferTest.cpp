@@ -605,7 +605,7 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
       "'forward_backward layer2 mb 0' of iteration 0 writes over its own "
       "operands: ");
   expectSlip([](Case &c) { c.find("update block1").lane = LaneKind::Staging; },
-             "'update block1' of iteration 0 cannot run on lane staging");
+             "'update block1' of iteration 0 cannot run on lane stage");
   expectSlip([](Case &c) { c.find("forward layer0 mb 0").slot = 7; },
              "'forward layer0 mb 0' of iteration 0 names a layer, block, slot");
   expectSlip(
@@ -631,7 +631,10 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
       [](Case &c) {
         Op &op = c.find("upload parameters of block1 for slot 0");
         op.kind = OpKind::PeerCopy;
-        op.operands[0].buffers = op.operands[1].buffers;
+        op.operands[0].buffers =
+            c.find("upload parameters of block0 for slot 0")
+                .operands[1]
+                .buffers;
       },
       "is a peer copy, which plans do not have yet");
   expectSlip([](Case &c) { c.schedule.devices = c.schedule.period = 4; },
