@@ -172,8 +172,8 @@ struct Reader {
 
 static bool isSpeed(double value) { return value > 0 && std::isfinite(value); }
 
-/// A value that no flag would have let through; empty: none.
-static std::string findOutOfRange(const Config &config) {
+/// The values that no flag would have let through.
+static SmallVector<std::string> findOutOfRange(const Config &config) {
   auto fits = [](double value) {
     return value >= 0 && std::isfinite((float)value);
   };
@@ -184,6 +184,7 @@ static std::string findOutOfRange(const Config &config) {
   const OptimizerConfig &optimizer = config.optimizer;
   const scheduling::Machine &machine = config.machine;
   int exponent = 0;
+  SmallVector<std::string> wrong;
   std::pair<const char *, bool> checks[] = {
       {"devices", isCount(config.devices, 1024)},
       {"device_memory",
@@ -225,18 +226,18 @@ static std::string findOutOfRange(const Config &config) {
   };
   for (auto [name, isRight] : checks)
     if (!isRight)
-      return name;
+      wrong.push_back(name);
   for (const ParameterGroup &group : config.groups) {
     std::string error;
     if (!llvm::Regex(group.pattern).isValid(error))
-      return "groups: '" + group.pattern + "'";
+      wrong.push_back("groups: '" + group.pattern + "'");
     for (auto &[key, value] : group.settings)
       if ((key != "weight-decay" && key != "lr") || !fits(value) ||
           (key == "lr" &&
            !std::isfinite((float)(value / optimizer.learningRate))))
-        return "groups: " + key + " of '" + group.pattern + "'";
+        wrong.push_back("groups: " + key + " of '" + group.pattern + "'");
   }
-  return "";
+  return wrong;
 }
 
 FailureOr<Config> Config::read(ModuleOp module) {
@@ -255,8 +256,9 @@ FailureOr<Config> Config::read(ModuleOp module) {
                        << llvm::join(reader.wrong, ", ");
     return failure();
   }
-  if (std::string wrong = findOutOfRange(config); !wrong.empty()) {
-    module.emitError() << kConfig << " has an entry out of range: " << wrong;
+  if (auto wrong = findOutOfRange(config); !wrong.empty()) {
+    module.emitError() << kConfig << " has entries out of range: "
+                       << llvm::join(wrong, ", ");
     return failure();
   }
   return config;
