@@ -14,6 +14,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace rondo;
@@ -44,6 +45,8 @@ public:
     model().name = chain->getSymName().str();
     for (auto layer : chain->getBody().front().getOps<pipe::LayerOp>())
       info.layers.push_back(layer);
+    for (pipe::LayerOp layer : info.layers)
+      labels.push_back(makeUnique(layer.getLabel().str(), usedLabels));
     addInputs();
     if (failed(placeParameters()))
       return failure();
@@ -72,6 +75,16 @@ public:
 
 private:
   scheduling::Model &model() { return info.model; }
+
+  /// A module of the user's model may hold several layers, or be run several
+  /// times: "m", "m#2", ...
+  static std::string makeUnique(const std::string &name,
+                                std::set<std::string> &used) {
+    std::string unique = name;
+    for (unsigned number = 2; !used.insert(unique).second; ++number)
+      unique = name + "#" + std::to_string(number);
+    return unique;
+  }
 
   void addInputs() {
     Block &body = info.chain.getBody().front();
@@ -106,9 +119,9 @@ private:
           blocks.insert({{layers, trainable}, (uint32_t)model().blocks.size()});
       if (isNew) {
         model().blocks.push_back({});
-        model().blocks.back().name = (info.layers[layers.front()].getLabel() +
-                                      (trainable ? "" : " (frozen)"))
-                                         .str();
+        model().blocks.back().name =
+            makeUnique(labels[layers.front()] + (trainable ? "" : " (frozen)"),
+                       usedBlockNames);
         model().blocks.back().layers = layers;
       }
       scheduling::ParameterBlock &block = model().blocks[it->second];
@@ -199,7 +212,7 @@ private:
   void addLayer(pipe::LayerOp op, bool trainsBefore) {
     auto body = symbols.lookup<pipe::BodyOp>(op.getBodyAttr().getAttr());
     scheduling::Layer layer;
-    layer.name = op.getLabel().str();
+    layer.name = labels[model().layers.size()];
     layer.bodyName = op.getBody().str();
     layer.body = bodies.insert({body.getOperation(), (uint32_t)bodies.size()})
                      .first->second;
@@ -276,6 +289,8 @@ private:
   const Config &config;
   SymbolTable symbols;
   planning::ModelInfo info;
+  std::vector<std::string> labels; ///< By layer; no two alike.
+  std::set<std::string> usedLabels, usedBlockNames;
   llvm::DenseMap<StringAttr, size_t> places;
   llvm::DenseMap<Operation *, uint32_t> bodies;
 };

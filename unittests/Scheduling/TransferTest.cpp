@@ -346,8 +346,11 @@ TEST(Transfers, RoundsGradientsBeforeTheyTravel) {
   std::erase_if(c.schedule.ops, [](const Op &op) {
     return op.kind == OpKind::Round && op.block == 1;
   });
-  EXPECT_NE(c.verify().find("'update block1' of iteration 0 finds gradient"),
-            std::string::npos)
+  EXPECT_NE(
+      c.verify().find(
+          "takes bytes [0, 1024) of 'gradients of 2048 bytes #1' as operand 0, "
+          "but needs [0, 2048)"),
+      std::string::npos)
       << c.verify();
 }
 
@@ -452,8 +455,9 @@ TEST(Transfers, VerifierFindsSlips) {
   expectSlip(
       "a sum that overwrites",
       [](Case &c) {
-        c.find("add gradient of 'block1' by layer 'layer1' round 1").first =
-            true;
+        Op &op = c.find("add gradient of 'block1' by layer 'layer1' round 1");
+        op.first = true;
+        op.operands[0].access = Access::Write;
       },
       "'add gradient of 'block1' by layer 'layer1' round 1' of iteration 0 "
       "begins a sum with");
@@ -464,7 +468,8 @@ TEST(Transfers, VerifierFindsSlips) {
             c.find("download input 0 of layer 'layer2' mb 0 round 0")
                 .operands[1];
       },
-      "finds boundary (2, 0, 0; step 0 round 0 mb 1; 0 added)");
+      "copies boundary (2, 0, 0; step 0 round 0 mb 1; 0 added), which is not "
+      "what its tag, its lane or its direction says");
   expectSlip(
       "a missing update",
       [](Case &c) {
@@ -495,7 +500,14 @@ TEST(Transfers, VerifierFindsSlips) {
         Op loss = c.find("loss");
         c.schedule.ops.push_back(loss);
       },
-      "the step's loss is joined 2 times in iteration 0");
+      "'loss' of iteration 0 does what 'loss' has done");
+  expectSlip(
+      "a missing loss",
+      [](Case &c) {
+        std::erase_if(c.schedule.ops,
+                      [](const Op &op) { return op.kind == OpKind::Loss; });
+      },
+      "the step's loss is joined 0 times in iteration 0");
   expectSlip(
       "uses of a tied block in the wrong order",
       [](Case &c) {
@@ -529,16 +541,27 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
                 .operands[0]
                 .buffers;
       },
-      ", but needs the parameters of block 'block1'");
+      "begins with parameters (1, 0, 0; step 0 round 0 mb 0; 0 added) in "
+      "'parameters of 'block0'', where another operation begins with "
+      "parameters (0, 0, 0; ");
+  expectSlip(
+      [](Case &c) {
+        // Another block's parameters where a launch reads.
+        c.find("upload parameters of block1 for slot 0").operands[1].buffers =
+            c.find("upload parameters of block0 for slot 0")
+                .operands[1]
+                .buffers;
+      },
+      ", but needs the parameters of block 'block0'");
   expectSlip(
       [](Case &c) {
         Op &op = c.find("forward_backward layer2 mb 1");
         op.operands[1].bytes -= 4;
         op.operands[2].access = Access::ReadWrite;
       },
-      "'forward_backward layer2 mb 1' of iteration 0 has the wrong size or "
-      "access for argument 1\n'forward_backward layer2 mb 1' of iteration 0 "
-      "has the wrong size or access for argument 2");
+      "'activations up of 256 bytes #2' as operand 1, but needs [0, 64)\n"
+      "'forward_backward layer2 mb 1' of iteration 0 says that operand 2 is "
+      "read and written, but it is read");
   expectSlip(
       [](Case &c) {
         for (Buffer &buffer : c.schedule.buffers)
@@ -551,8 +574,8 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
                                    c.model.layers[0].forward.arguments.data())]
                 .offset = 256;
       },
-      "'forward layer0 mb 0' of iteration 0 reads parameter 0 at the wrong "
-      "offset");
+      "'forward layer0 mb 0' of iteration 0 takes bytes [256, 1280) of "
+      "'parameters of 1024 bytes #0' as operand 1, but needs [0, 1024)");
   expectSlip(
       [](Case &c) {
         for (Buffer &buffer : c.schedule.buffers)
@@ -562,14 +585,45 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
           if (operand.access == Access::ReadWrite)
             operand.offset = 256;
       },
-      "'forward_backward layer2 mb 0' of iteration 0 adds to the gradient of "
-      "parameter 0 at the wrong offset");
+      "'forward_backward layer2 mb 0' of iteration 0 takes bytes [256, 2304) "
+      "of 'gradients of 2048 bytes #0' as operand 6, but needs [0, 2048)");
   expectSlip(
       [](Case &c) {
         Op &clip = c.find("clip");
         clip.operands.erase(clip.operands.begin() + 2);
       },
-      "'clip' of iteration 0 does not read the squares of block 'block2'");
+      "'clip' of iteration 0 has 3 operands, but needs 4");
+  expectSlip(
+      [](Case &c) {
+        Op &op = c.find("forward_backward layer2 mb 0");
+        // Its last operand is workspace.
+        op.operands.back().buffers = op.operands[1].buffers;
+        for (Buffer &buffer : c.schedule.buffers)
+          if (buffer.space == Space::Device)
+            buffer.bytes += 4096;
+      },
+      "'forward_backward layer2 mb 0' of iteration 0 writes over its own "
+      "operands: ");
+  expectSlip([](Case &c) { c.find("update block1").lane = LaneKind::Staging; },
+             "'update block1' of iteration 0 cannot run on lane stage");
+  expectSlip([](Case &c) { c.find("forward layer0 mb 0").slot = 7; },
+             "'forward layer0 mb 0' of iteration 0 names a layer, block, slot");
+  expectSlip(
+      [](Case &c) {
+        c.find("zero gradient of 'block1' by layer 'layer1'").slot = 7;
+      },
+      "serves slot 7 of 3");
+  expectSlip([](Case &c) { c.find("forward layer0 mb 0").device = 1; },
+             "is on device 1, but slot 0 is on device 0");
+  expectSlip([](Case &c) { c.find("forward layer0 mb 0").slot = 1; },
+             "runs layer 'layer0', but slot 1 has the layers 2 to 2");
+  expectSlip([](Case &c) { c.find("forward layer0 mb 0").duration = -1; },
+             "'forward layer0 mb 0' has no valid time");
+  expectSlip(
+      [](Case &c) {
+        c.find("download gradient of 'block1' by layer 'layer1'").block = 0;
+      },
+      "which is not what its tag, its lane or its direction says");
   expectSlip([](Case &c) { c.find("update block1").block = 7; },
              "'update block1' of iteration 0 names a layer, block, slot or "
              "micro-batch that does not exist, or has the wrong operands");
@@ -577,11 +631,37 @@ TEST(Transfers, VerifierFindsSlipsOfOneOp) {
       [](Case &c) {
         Op &op = c.find("upload parameters of block1 for slot 0");
         op.kind = OpKind::PeerCopy;
-        op.operands[0].buffers = op.operands[1].buffers;
+        op.operands[0].buffers =
+            c.find("upload parameters of block0 for slot 0")
+                .operands[1]
+                .buffers;
       },
       "is a peer copy, which plans do not have yet");
   expectSlip([](Case &c) { c.schedule.devices = c.schedule.period = 4; },
              "the schedule is for other devices than the plan");
+}
+
+TEST(Transfers, NamesAreForPeople) {
+  for (uint32_t staleness : {0u, 1u})
+    for (uint32_t devices : {1u, 2u}) {
+      Model model = chainModel(4, 2, 2, staleness, true);
+      model.clip = true;
+      std::vector<Stage> stages = {stage(StageKind::Forward, 0, 2),
+                                   stage(StageKind::Fused, 2, 4),
+                                   stage(StageKind::Backward, 0, 2)};
+      Case apart(model, stages, devices);
+      for (Layer &layer : model.layers)
+        layer.name = "m";
+      for (ParameterBlock &block : model.blocks)
+        block.name = "m";
+      // The constructor expects no complaint.
+      Case alike(model, stages, devices);
+      ASSERT_EQ(alike.schedule.ops.size(), apart.schedule.ops.size());
+      for (size_t i = 0; i < alike.schedule.ops.size(); ++i)
+        for (size_t j = 0; j < alike.schedule.ops[i].operands.size(); ++j)
+          EXPECT_EQ(alike.schedule.ops[i].operands[j].buffers,
+                    apart.schedule.ops[i].operands[j].buffers);
+    }
 }
 
 TEST(Transfers, VerifierRefusesUpdatesOfFrozenBlocks) {
