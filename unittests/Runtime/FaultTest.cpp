@@ -82,7 +82,7 @@ void FaultTest::fail(uint32_t op, uint32_t iteration) const {
   EXPECT_EQ(status.code(), Code::Device) << name;
   std::vector<std::string> parts;
   if (kind == FaultKind::Hang)
-    parts = {"no operation ended within 1 seconds:",
+    parts = {"no operation ended within 1 seconds",
              format("step %u %s is running", iteration, name.c_str())};
   else
     parts = {format("step %u: %s: GPU 7: %s", iteration, name.c_str(),

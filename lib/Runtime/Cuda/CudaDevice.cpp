@@ -183,7 +183,15 @@ Status CudaDevice::share(Buffer memory, HostUse use, const std::string &what) {
   if (use == HostUse::Events)
     return pool->pin(memory, what);
   pool->pinOrStage(memory, what);
-  return pool->refusal().empty() ? Status::success() : stageCopies();
+  if (pool->refusal().empty())
+    return Status::success();
+  if (pool->members().size() > 1)
+    return deviceError(
+        pool->refusal() +
+        "; on one GPU copies would be staged, on several they are not: raise "
+        "what may be locked (ulimit -l), compile for less with --host-memory, "
+        "or for one GPU with --devices=1");
+  return stageCopies();
 }
 
 /// The second number of RONDO_TEST_PINNING.
