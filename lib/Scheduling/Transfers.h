@@ -39,7 +39,7 @@ enum class HostUse : uint8_t {
 /// Which buffer. Names are for people: two layers may have the same.
 struct HostKey {
   HostUse use = HostUse::Value;
-  ValueKey of;
+  ValueKey of = {};
   uint32_t round = 0, microBatch = 0;
   bool odd = false;
   auto operator<=>(const HostKey &) const = default;
