@@ -62,6 +62,7 @@ private:
     TaskCall call;
     EventHandle begin = nullptr, end = nullptr;
     Address status = 0; ///< A launch's words, one a call.
+    int64_t issued = 0; ///< Before `begin` was recorded; as now().
     bool timed = false; ///< Both events are recorded.
     bool ran = false;   ///< Between them the task itself.
   };

@@ -316,12 +316,18 @@ FAKE cuStreamQuery(Stream stream) {
   std::lock_guard<std::mutex> lock(stream->mutex);
   return stream->work.empty() ? Success : NotReady;
 }
+/// RONDO_FAKE_LATENESS: microseconds after which the host notices.
 FAKE cuStreamSynchronize(Stream stream) {
   stream = streamOf(stream);
-  std::unique_lock<std::mutex> lock(stream->mutex);
-  stream->changed.wait(lock, [&] {
-    return stream->work.empty() || gpus[stream->device].broken;
-  });
+  {
+    std::unique_lock<std::mutex> lock(stream->mutex);
+    stream->changed.wait(lock, [&] {
+      return stream->work.empty() || gpus[stream->device].broken;
+    });
+  }
+  if (const char *lateness = std::getenv("RONDO_FAKE_LATENESS"))
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(std::strtoull(lateness, nullptr, 10)));
   return gpus[stream->device].broken ? IllegalAddress : Success;
 }
 FAKE cuStreamBeginCapture_v2(Stream stream, int) {
