@@ -1,8 +1,8 @@
 //===- LateRefusals.cpp - What later phases would refuse ------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Import knows all nodes, so that it can name at once what phases `grad` and
 // `kernels` would refuse one by one.
