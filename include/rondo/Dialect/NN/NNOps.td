@@ -162,7 +162,7 @@ class NN_ArithmeticOp<string mnemonic, string what, list<Trait> traits = []>
 def NN_AddOp : NN_ArithmeticOp<"add", "x + y", [Commutative]>;
 def NN_SubOp : NN_ArithmeticOp<"sub", "x - y">;
 def NN_MulOp : NN_ArithmeticOp<"mul", "x * y", [Commutative]>;
-def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero">;
+def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero, and by 0 give 0 (refused where they are folded)">;
 def NN_PowOp : NN_ArithmeticOp<"pow", "x to the power y; differentiable in x (and in y where x > 0)">;
 def NN_MaximumOp : NN_ArithmeticOp<"maximum", "the larger; NaN if either is; ties give the cotangent to x">;
 def NN_MinimumOp : NN_ArithmeticOp<"minimum", "the smaller; NaN if either is; ties give the cotangent to x">;
