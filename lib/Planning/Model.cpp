@@ -65,6 +65,11 @@ public:
     model().staleness = config.staleness;
     model().roundGradients = config.roundGradients;
     model().clip = config.clipGradNorm > 0 || model().scaleLoss;
+    model().updateBytes = (uint64_t)config.optimizerMemory;
+    model().updateOnDevice =
+        config.optimizerDevice == OptimizerDevice::Gpu ||
+        (config.optimizerDevice == OptimizerDevice::Auto &&
+         scheduling::updatesFasterOnDevices(model(), config.getMachine()));
     if (config.weighByLabels)
       addLabelCount();
     return std::move(info);

@@ -37,11 +37,11 @@ TraceWriter::TraceWriter(std::FILE *file, const program::Program &table)
   std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
   for (uint32_t device = 0; device < table.devices(); ++device) {
     addName("process_name", device, 0, format("device %u", device));
-    for (int lane = 0; lane < 5; ++lane)
+    for (int lane = 0; lane < (int)usedDeviceLanes(table); ++lane)
       addName("thread_name", device, lane,
               program::EnumNameLane((program::Lane)lane));
   }
-  for (int lane = 5; lane < 7; ++lane)
+  for (int lane : {(int)program::Lane::Update, (int)program::Lane::Staging})
     addName("thread_name", table.devices(), lane,
             program::EnumNameLane((program::Lane)lane));
 }

@@ -23,10 +23,11 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
   switch (kind) {
   case OpKind::Upload:
     return lane == ProgramLane::ParameterUp ||
-           lane == ProgramLane::ActivationUp;
+           lane == ProgramLane::ActivationUp || lane == ProgramLane::StateUp;
   case OpKind::Download:
     return lane == ProgramLane::GradientDown ||
-           lane == ProgramLane::ActivationDown;
+           lane == ProgramLane::ActivationDown ||
+           lane == ProgramLane::StateDown;
   case OpKind::PeerCopy:
     return lane > ProgramLane::Compute && lane < ProgramLane::Update;
   case OpKind::Launch:
@@ -42,7 +43,10 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
   case OpKind::Norm:
   case OpKind::Clip:
   case OpKind::Optimizer:
+  case OpKind::UpdateScalars:
     return lane == ProgramLane::Update;
+  case OpKind::DeviceUpdate:
+    return lane == ProgramLane::StateUp;
   }
   return false;
 }
@@ -70,11 +74,12 @@ void Verifier::checkOps() {
     if (!members[block].empty() && !optimized.count((int32_t)block))
       fail("%s has trainable parameters but no Optimizer operation",
            quoted("block", block, table.blocks()->Get(block)->name()).c_str());
+  checkPieces();
 }
 
 void Verifier::checkOp(uint32_t index) {
   const program::Op &op = *table.ops()->Get(index);
-  if (op.kind() > OpKind::Round || op.lane() > ProgramLane::Staging) {
+  if (op.kind() > OpKind::DeviceUpdate || op.lane() > ProgramLane::Staging) {
     fail("op %u: kind %d on lane %d", index, (int)op.kind(), (int)op.lane());
     return;
   }
@@ -124,6 +129,8 @@ void Verifier::checkOp(uint32_t index) {
     return;
   case OpKind::Launch:
     return checkLaunch(op, what);
+  case OpKind::DeviceUpdate:
+    return checkDeviceUpdate(index, what);
   case OpKind::StageInput:
   case OpKind::CountLabels:
   case OpKind::Seed:
@@ -297,6 +304,8 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
       fail("%s: without a norm to clip to", what.c_str());
     return;
   }
+  case OpKind::UpdateScalars:
+    return checkUpdateScalars(op, what);
   default:
     return checkOptimizer(op, what);
   }
@@ -392,7 +401,8 @@ void Verifier::checkOrder() {
   for (uint32_t i = 0; i < count; ++i) {
     const program::Op &op = *table.ops()->Get(i);
     std::pair<int, int> lane{(int)op.lane(), op.device()};
-    bool after = op.kind() == OpKind::Optimizer;
+    bool after =
+        op.kind() == OpKind::Optimizer || op.kind() == OpKind::UpdateScalars;
     if (auto before = last.find(lane); before != last.end())
       after |= afterUpdate[before->second];
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w)

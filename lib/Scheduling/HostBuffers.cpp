@@ -97,14 +97,14 @@ Operand HostBuffers::master(uint32_t block, bool next, Access access) {
   if (model.uploadIsMaster)
     return copies(block, next ? 1 : 0, access);
   const ParameterBlock &info = model.blocks[block];
-  return single("master of '" + info.name + "'", Space::Host,
+  return single("master of '" + info.name + "'", stateSpace(),
                 info.gradientBytes, access);
 }
 
 Operand HostBuffers::moment(uint32_t block, uint32_t index) {
   const ParameterBlock &info = model.blocks[block];
   return single("moment " + std::to_string(index) + " of '" + info.name + "'",
-                Space::Host, info.gradientBytes, Access::ReadWrite);
+                stateSpace(), info.gradientBytes, Access::ReadWrite);
 }
 
 Operand HostBuffers::landing(uint32_t block, uint32_t layer, Access access) {
@@ -117,7 +117,7 @@ Operand HostBuffers::landing(uint32_t block, uint32_t layer, Access access) {
 Operand HostBuffers::sum(uint32_t block, uint32_t layer, Access access) {
   return single("sum over rounds of the " +
                     describeValue(model, {ValueKind::Gradient, block, layer}),
-                Space::Host, model.blocks[block].gradientBytes, access);
+                stateSpace(), model.blocks[block].gradientBytes, access);
 }
 
 Operand HostBuffers::partials(uint32_t block, uint64_t bytes, Access access) {
@@ -134,6 +134,11 @@ Operand HostBuffers::lossScale(Access access) {
           0,
           4,
           access};
+}
+
+Operand HostBuffers::scalars(uint32_t block, uint64_t bytes, Access access) {
+  return single("scalars of the update of '" + model.blocks[block].name + "'",
+                Space::Pinned, bytes, access);
 }
 
 Operand HostBuffers::coefficient(Access access) {

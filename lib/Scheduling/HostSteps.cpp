@@ -165,6 +165,8 @@ void IterationBuilder::emitUpdates(size_t slot) {
 }
 
 void IterationBuilder::emitOptimizer(uint32_t block) {
+  if (model.updateOnDevice)
+    return emitDeviceUpdates(block);
   Op &op = emit(OpKind::Optimizer, LaneKind::Update,
                 "update " + model.blocks[block].name);
   op.operands.push_back(gradientOf(block, Access::Read));

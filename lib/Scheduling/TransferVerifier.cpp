@@ -80,6 +80,14 @@ bool Replay::fieldsAreValid(const Op &op) const {
            op.operands.size() == 3u + (model.clip ? 1 : 0) +
                                      model.momentsPerElement +
                                      (model.uploadIsMaster ? 0 : 1);
+  case OpKind::UpdateScalars:
+    return in(op.block, model.blocks.size()) &&
+           op.operands.size() == 2u + (model.clip ? 1 : 0);
+  case OpKind::DeviceUpdate:
+    return in(op.block, model.blocks.size()) &&
+           !uses[(size_t)op.block].empty() &&
+           op.operands.size() ==
+               3u + model.momentsPerElement + (model.uploadIsMaster ? 0 : 1);
   case OpKind::Clip:
     return op.operands.size() > (model.scaleLoss ? 1u : 0u);
   case OpKind::Seed:
@@ -95,6 +103,12 @@ bool Replay::fieldsAreValid(const Op &op) const {
 }
 
 bool Replay::prepare() {
+  uses.resize(model.blocks.size());
+  for (uint32_t l = 0; l < model.layers.size(); ++l)
+    for (const Parameter &parameter : model.layers[l].parameters)
+      if (parameter.gradientOffset >= 0 &&
+          (uses[parameter.block].empty() || uses[parameter.block].back() != l))
+        uses[parameter.block].push_back(l);
   entries.resize(schedule.ops.size());
   for (size_t i = 0; i < schedule.ops.size(); ++i) {
     const Op &op = schedule.ops[i];
@@ -124,13 +138,8 @@ bool Replay::prepare() {
                          std::to_string(a));
     }
   }
-  uses.resize(model.blocks.size());
-  for (uint32_t l = 0; l < model.layers.size(); ++l)
-    for (const Parameter &parameter : model.layers[l].parameters)
-      if (parameter.gradientOffset >= 0 &&
-          (uses[parameter.block].empty() || uses[parameter.block].back() != l))
-        uses[parameter.block].push_back(l);
   // Before the first step every copy and master holds the initial parameters.
+  size_t stateCopies = 0;
   for (const Op &op : schedule.ops) {
     if (op.kind == OpKind::Seed && model.scaleLoss) {
       const Operand &scale = op.operands.back();
@@ -140,9 +149,13 @@ bool Replay::prepare() {
     }
     size_t master =
         op.kind == OpKind::Optimizer ? (model.clip ? 2 : 1) : SIZE_MAX;
+    // The second upload for an update on a device is the master's.
+    bool state = op.kind == OpKind::Upload && op.lane == LaneKind::StateUp;
+    stateCopies = state ? stateCopies + 1 : 0;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      bool uploads = op.kind == OpKind::Upload &&
-                     op.lane == LaneKind::ParameterUp && i == 0;
+      bool uploads =
+          op.kind == OpKind::Upload && i == 0 &&
+          (op.lane == LaneKind::ParameterUp || (state && stateCopies == 2));
       if ((!uploads && i != master) || op.block < 0 ||
           (size_t)op.block >= model.blocks.size())
         continue;

@@ -38,6 +38,8 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("attention_memory", config.attentionMemory);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
+  visit("optimizer_device", config.optimizerDevice);
+  visit("optimizer_memory", config.optimizerMemory);
   visit("learning_rate", config.optimizer.learningRate);
   visit("beta1", config.optimizer.beta1);
   visit("beta2", config.optimizer.beta2);
@@ -82,6 +84,9 @@ struct Writer {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
   }
   void operator()(StringRef name, Attention value) {
+    list.set(name, builder.getI64IntegerAttr((int64_t)value));
+  }
+  void operator()(StringRef name, OptimizerDevice value) {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
   }
   void operator()(StringRef name, const std::vector<ParameterGroup> &groups) {
@@ -144,6 +149,9 @@ struct Reader {
   }
   void operator()(StringRef name, Attention &value) {
     takeEnum(name, Attention::Decomposed, value);
+  }
+  void operator()(StringRef name, OptimizerDevice &value) {
+    takeEnum(name, OptimizerDevice::Auto, value);
   }
   void operator()(StringRef name, std::vector<ParameterGroup> &groups) {
     take<ArrayAttr>(name, [&](ArrayAttr array) {

@@ -187,6 +187,18 @@ Expected<Attention> rondo::parseAttention(StringRef text) {
   return (Attention)value;
 }
 
+Expected<OptimizerDevice> rondo::parseOptimizerDevice(StringRef text) {
+  int value = StringSwitch<int>(text)
+                  .Case("host", 0)
+                  .Case("gpu", 1)
+                  .Case("auto", 2)
+                  .Default(-1);
+  if (value < 0)
+    return fail("'" + text +
+                "' is not where updates can run; known: host, gpu, auto");
+  return (OptimizerDevice)value;
+}
+
 /// Facts of known machines; sources: docs/cost-model.
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;

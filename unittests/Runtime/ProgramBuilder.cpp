@@ -45,6 +45,11 @@ private:
   void stage();
   void round(uint32_t r);
   void update();
+  void updateOnDevice(int block, bool waits, uint32_t coefficient);
+  /// Of sums, masters and moments.
+  Space stateSpace() const {
+    return options.deviceUpdates ? Space::Pinned : Space::Host;
+  }
 
   const ToyOptions &options;
   ProgramT table;
@@ -446,6 +451,10 @@ void ToyBuilder::update() {
     operand(clip, {coefficient}, 4, 2);
   }
   for (int block = 1; block >= 0; --block) {
+    if (options.deviceUpdates) {
+      updateOnDevice(block, waits, coefficient);
+      continue;
+    }
     OpT &optimizer = op(OpKind::Optimizer, Lane::Update, -1,
                         "update block " + std::to_string(block));
     optimizer.block = block;
@@ -465,6 +474,89 @@ void ToyBuilder::update() {
   }
 }
 
+/// In one piece.
+void ToyBuilder::updateOnDevice(int block, bool waits, uint32_t coefficient) {
+  std::string name = " of block " + std::to_string(block);
+  int device = block % (int)options.devices;
+  uint64_t state = 4 * kToyWeight + (block ? 0 : 4 * kColumns);
+  // Behind the frozen parameter.
+  uint64_t uploadOffset = block ? 0 : 256 * 8;
+  const std::vector<uint32_t> &master = block ? master1 : master0,
+                              &moments = block ? moments1 : moments0;
+  uint64_t masterOffset = options.bf16 ? 0 : uploadOffset;
+  uint64_t scalarBytes = block ? 32 : 64;
+  uint32_t scalars = buffer("scalars" + name, Space::Pinned, -1, scalarBytes);
+  OpT &prepare = op(OpKind::UpdateScalars, Lane::Update, -1, "scalars" + name);
+  prepare.block = block;
+  operand(prepare, {block ? sum1 : sum0}, state, 1);
+  if (waits)
+    operand(prepare, {coefficient}, 4, 1);
+  operand(prepare, {scalars}, scalarBytes, 2);
+  std::vector<uint32_t> here;
+  auto upload = [&](const std::string &what, std::vector<uint32_t> from,
+                    uint64_t offset, uint64_t bytes) {
+    here.push_back(buffer(what + name, Space::Device, device, bytes));
+    OpT &copied =
+        op(OpKind::Upload, Lane::StateUp, device, "upload " + what + name);
+    copied.block = block;
+    operand(copied, std::move(from), bytes, 1, offset);
+    operand(copied, {here.back()}, bytes, 2);
+  };
+  upload("gradient", {block ? sum1 : sum0}, 0, state);
+  upload("master", master, masterOffset, state);
+  upload("moment 0", {moments[0]}, 0, state);
+  upload("moment 1", {moments[1]}, 0, state);
+  upload("scalars", {scalars}, 0, scalarBytes);
+  if (options.bf16)
+    here.insert(here.end() - 1,
+                buffer("copy" + name, Space::Device, device, state / 2));
+  OpT &update =
+      op(OpKind::DeviceUpdate, Lane::StateUp, device, "update" + name);
+  update.block = block;
+  update.entry = (int)table.entries.size();
+  auto entry = std::make_unique<EntryT>();
+  entry->name = "update" + name;
+  entry->arguments = (uint32_t)here.size();
+  for (int member = 0; member < (block ? 1 : 2); ++member) {
+    uint64_t at = member ? 4 * kToyWeight : 0;
+    std::vector<Address> addresses = {Address(0, at), Address(1, at),
+                                      Address(1, at), Address(2, at),
+                                      Address(3, at)};
+    if (options.bf16)
+      addresses.push_back(Address(4, at / 2));
+    addresses.push_back(
+        Address((uint32_t)here.size() - 1, 32 * (uint64_t)member));
+    entry->calls.push_back(
+        kernel(options.bf16 ? "adamw_copy_or_skip" : "adamw_f32_or_skip",
+               member ? kColumns : (int64_t)kToyWeight, addresses));
+  }
+  table.entries.push_back(std::move(entry));
+  for (size_t i = 0; i < here.size(); ++i)
+    operand(update, {here[i]},
+            i + 1 == here.size()     ? scalarBytes
+            : options.bf16 && i == 4 ? state / 2
+                                     : state,
+            i == 0 || i + 1 == here.size() ? 1
+            : options.bf16 && i == 4       ? 2
+                                           : 3);
+  auto download = [&](const std::string &what, uint32_t from,
+                      std::vector<uint32_t> to, uint64_t offset, uint64_t bytes,
+                      uint32_t phase) {
+    OpT &copied = op(OpKind::Download, Lane::StateDown, device,
+                     "download " + what + name);
+    copied.block = block;
+    operand(copied, {from}, bytes, 1);
+    operand(copied, std::move(to), bytes, 2, offset, phase);
+  };
+  download("master", here[1], master, masterOffset, state,
+           master.size() > 1 ? 1 : 0);
+  download("moment 0", here[2], {moments[0]}, 0, state, 0);
+  download("moment 1", here[3], {moments[1]}, 0, state, 0);
+  if (options.bf16)
+    download("copy", here[4], block ? upload1 : upload0, uploadOffset,
+             state / 2, uploadPhase);
+}
+
 ProgramT ToyBuilder::build() {
   element = options.bf16 ? 2 : 4;
   describe();
@@ -480,20 +572,20 @@ ProgramT ToyBuilder::build() {
   }
   master0 =
       options.bf16
-          ? std::vector<uint32_t>{buffer("master 0", Space::Host, -1, grad0)}
+          ? std::vector<uint32_t>{buffer("master 0", stateSpace(), -1, grad0)}
           : upload0;
   master1 =
       options.bf16
-          ? std::vector<uint32_t>{buffer("master 1", Space::Host, -1, grad1)}
+          ? std::vector<uint32_t>{buffer("master 1", stateSpace(), -1, grad1)}
           : upload1;
   for (int i = 0; i < 2; ++i) {
-    moments0.push_back(buffer("moment 0", Space::Host, -1, grad0));
-    moments1.push_back(buffer("moment 1", Space::Host, -1, grad1));
+    moments0.push_back(buffer("moment 0", stateSpace(), -1, grad0));
+    moments1.push_back(buffer("moment 1", stateSpace(), -1, grad1));
   }
   pinned0 = buffer("gradient 0", Space::Pinned, -1, grad0);
   pinned1 = buffer("gradient 1", Space::Pinned, -1, grad1);
-  sum0 = buffer("sum 0", Space::Host, -1, grad0);
-  sum1 = buffer("sum 1", Space::Host, -1, grad1);
+  sum0 = buffer("sum 0", stateSpace(), -1, grad0);
+  sum1 = buffer("sum 1", stateSpace(), -1, grad1);
   for (int block = 0; block < 2; ++block) {
     auto result = std::make_unique<BlockT>();
     result->name = "block " + std::to_string(block);

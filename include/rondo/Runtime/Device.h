@@ -8,7 +8,8 @@
 //
 // What a kind of device implements: `host:N` here, `cuda:N` in a library loaded
 // at run time (lib/Runtime/Plugin.h). A device has one arena, whose offsets the
-// program fixes, and five lanes. A lane takes the tasks of one controller
+// program fixes, and lanes: five, and two for optimizer state where the program
+// uses them. A lane takes the tasks of one controller
 // thread and runs them in that order; a task starts when its waits hold and
 // signals its event when it is done. Nothing here allocates once the lanes run.
 //
@@ -98,6 +99,12 @@ struct Span {
 /// Nanoseconds of the steady clock.
 int64_t now();
 
+/// Lanes of a device, which come first in program::Lane, and all lanes.
+constexpr uint32_t kDeviceLanes = (uint32_t)program::Lane::Update;
+constexpr uint32_t kLanes = (uint32_t)program::Lane::Staging + 1;
+/// A device has the lanes for optimizer state where a program uses them.
+constexpr uint32_t kAlwaysLanes = (uint32_t)program::Lane::StateUp;
+
 enum class TaskKind : uint8_t {
   Copy,   ///< arguments: source, target.
   Zero,   ///< arguments: target.
@@ -127,6 +134,9 @@ struct Task {
   Event *done = nullptr;
   HostFunction host = nullptr;
   void *context = nullptr;
+  /// Host: it runs after a failure too. What devices do next depends on it, and
+  /// it may be under way there already.
+  bool always = false;
   /// Launch: called, before the signal, when call `number` of the entry's
   /// launch list met an index out of range.
   void (*failed)(void *context, const TaskCall &call,
@@ -216,7 +226,7 @@ struct DeviceFailure {
 struct DeviceOptions {
   Delays delays;
   /// Tasks of one lane that may be pending, by program::Lane.
-  uint32_t capacity[7] = {};
+  uint32_t capacity[kLanes] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
   /// Called when a device has failed, with an iteration that is lost with it:

@@ -59,7 +59,7 @@ Status CudaDevice::prepare() {
       !status.ok())
     return status;
   uint64_t pages = 0;
-  for (uint32_t lane = 0; lane < 5; ++lane)
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane)
     pages += 256 + 4 * (uint64_t)executable->mostCalls() *
                        std::max(2 * options.capacity[lane] + 2, 32u);
   pages = (pages + 4095) / 4096 * 4096;
@@ -69,7 +69,9 @@ Status CudaDevice::prepare() {
   if (Status status = pool->share(words.buffer(), "words that GPUs write");
       !status.ok())
     return status;
-  for (uint32_t lane = 0; lane < 5; ++lane) {
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
+    if (lane >= kAlwaysLanes && options.capacity[lane] == 0)
+      continue;
     lanes[lane] = std::make_unique<CudaLane>(*this);
     if (Status status =
             lanes[lane]->open(options.capacity[lane], 0,

@@ -57,7 +57,7 @@ private:
   uint64_t freeBefore = 0, freeAfter = 0;
   Arena words; ///< What streams and kernels write for the host.
   uint64_t wordsUsed = 0;
-  std::unique_ptr<CudaLane> lanes[5];
+  std::unique_ptr<CudaLane> lanes[kDeviceLanes];
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;

@@ -144,7 +144,8 @@ void HostLane::perform(const TaskCall &call) {
   if (delays.microseconds != 0)
     sleepAtRandom();
   int64_t begin = now();
-  if (!stop || call.iteration < stop->load(std::memory_order_acquire)) {
+  if (task.always || !stop ||
+      call.iteration < stop->load(std::memory_order_acquire)) {
     switch (task.kind) {
     case TaskKind::Copy:
       std::memcpy(call.arguments[1], call.arguments[0], task.bytes);
@@ -202,12 +203,17 @@ Status HostDevice::open(uint32_t index, uint64_t bytes,
           result->memory.allocate(bytes, format("device %u", index));
       !status.ok())
     return status;
-  for (size_t lane = 0; lane < 5; ++lane)
-    // Only the compute lane needs room to run entries in.
+  for (size_t lane = 0; lane < kDeviceLanes; ++lane) {
+    if (lane >= kAlwaysLanes && options.capacity[lane] == 0)
+      continue;
+    // Only lanes that run entries need room for that.
+    bool runs = lane == (size_t)program::Lane::Compute ||
+                lane == (size_t)program::Lane::StateUp;
     result->lanes[lane] = std::make_unique<HostLane>(
         format("%s %u", program::EnumNameLane((program::Lane)lane), index),
-        lane == 0 ? &executable : nullptr, options.capacity[lane],
-        options.delays, index * 8 + lane, options.stop);
+        runs ? &executable : nullptr, options.capacity[lane], options.delays,
+        index * 8 + lane, options.stop);
+  }
   device = std::move(result);
   return Status::success();
 }

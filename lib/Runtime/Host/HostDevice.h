@@ -90,7 +90,7 @@ public:
 
 private:
   Arena memory;
-  std::unique_ptr<HostLane> lanes[5];
+  std::unique_ptr<HostLane> lanes[kDeviceLanes];
 };
 
 } // namespace rondo::runtime
