@@ -10,6 +10,7 @@
 #include "rondo/Dialect/Sched/Translation.h"
 #include "rondo/Planning/Model.h"
 #include "rondo/Planning/Passes.h"
+#include "rondo/Scheduling/Updates.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace rondo::planning {
@@ -94,6 +95,8 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info,
   candidate.time =
       scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
   plan.reason += ("; recompute " + choice.name).str();
+  if (info.model.updateOnDevice)
+    plan.reason += "; updates on devices";
   plan.slots.clear();
   plan.rotation = 0;
   return scheduling::Outcome::success();
@@ -106,11 +109,29 @@ static scheduling::Outcome planWithin(const planning::ModelInfo &info,
                                       const Config &config,
                                       const SaveChoice &choice,
                                       Candidate &candidate) {
-  uint64_t limit = machine.deviceBytes, excess = 0;
+  uint64_t state = scheduling::updateBytesOnDevice(info.model, machine.devices),
+           limit = machine.deviceBytes, excess = 0;
+  if (state >= limit) {
+    scheduling::Outcome outcome = scheduling::Outcome::failure(
+        llvm::formatv("state on its way to be updated takes {0} bytes of each "
+                      "device, which has {1}; give less --optimizer-memory, or "
+                      "--optimizer-device=host",
+                      state, limit)
+            .str());
+    outcome.infeasible = true;
+    return outcome;
+  }
+  limit -= state;
   while (true) {
     candidate = Candidate();
     scheduling::Outcome outcome =
         planOnce(info, machine, config, choice, limit, candidate, excess);
+    if (!outcome && outcome.infeasible && state)
+      outcome.messages.back() +=
+          llvm::formatv("; {0} bytes more are for state on its way to be "
+                        "updated (--optimizer-memory)",
+                        state)
+              .str();
     if (!outcome || excess == 0)
       return outcome;
     // At least a percent a time, so that this ends soon.

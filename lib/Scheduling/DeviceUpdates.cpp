@@ -14,6 +14,7 @@
 #include "DeviceUpdates.h"
 #include "Support.h"
 #include "Transfers.h"
+#include "rondo/Scheduling/Updates.h"
 #include <algorithm>
 
 using namespace rondo::scheduling;
@@ -43,6 +44,10 @@ static std::vector<StateMember> membersOf(const Model &model, uint32_t block) {
                             }),
                 members.end());
   return members;
+}
+
+static uint64_t scalarBytes(const Model &model, uint32_t block) {
+  return 32 * membersOf(model, block).size();
 }
 
 uint64_t detail::pieceElements(const Model &model) {
@@ -90,27 +95,54 @@ std::vector<StatePiece> detail::cutState(const Model &model, uint32_t block) {
   return pieces;
 }
 
+namespace {
+
+struct StateSizes {
+  uint64_t state = 0, copy = 0, scalars = 0;
+  uint32_t instances = 1;
+};
+
+} // namespace
+
 Operand IterationBuilder::stateOperand(const std::string &what,
                                        uint32_t instance, uint64_t bytes,
                                        Access access) const {
   return {{stateBuffers.at(what)[instance]}, 0, 0, bytes, access};
 }
 
+/// Bytes of a set's buffers, and how many sets there are.
+static StateSizes sizeState(const Model &model, uint32_t devices) {
+  StateSizes sizes;
+  uint64_t pieces = 0;
+  for (uint32_t b = 0; b < model.blocks.size(); ++b) {
+    for (const StatePiece &piece : cutState(model, b)) {
+      sizes.state = std::max(sizes.state, piece.stateBytes);
+      sizes.copy = std::max(sizes.copy, piece.copyBytes);
+      ++pieces;
+    }
+    sizes.scalars = std::max(sizes.scalars, scalarBytes(model, b));
+  }
+  if (model.uploadIsMaster)
+    sizes.copy = 0;
+  sizes.instances = pieces > devices ? 2 : 1;
+  return sizes;
+}
+
+uint64_t rondo::scheduling::updateBytesOnDevice(const Model &model,
+                                                uint32_t devices) {
+  if (!model.updateOnDevice)
+    return 0;
+  StateSizes sizes = sizeState(model, devices);
+  return sizes.instances *
+         ((2 + model.momentsPerElement) * alignUp(sizes.state) +
+          alignUp(sizes.copy) + alignUp(sizes.scalars));
+}
+
 void IterationBuilder::makeStateBuffers() {
   if (!model.updateOnDevice)
     return;
-  uint64_t state = 0, copy = 0, scalars = 0, pieces = 0;
-  for (uint32_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].gradientLayers.empty())
-      continue;
-    for (const StatePiece &piece : cutState(model, b)) {
-      state = std::max(state, piece.stateBytes);
-      copy = std::max(copy, piece.copyBytes);
-      ++pieces;
-    }
-    scalars = std::max(scalars, scalarBytes(b));
-  }
-  stateInstances = pieces > schedule.devices ? 2 : 1;
+  StateSizes sizes = sizeState(model, schedule.devices);
+  stateInstances = sizes.instances;
   auto make = [&](const std::string &what, uint64_t bytes) {
     for (uint32_t i = 0; i < stateInstances; ++i) {
       stateBuffers[what].push_back((uint32_t)schedule.buffers.size());
@@ -119,24 +151,20 @@ void IterationBuilder::makeStateBuffers() {
       buffer.bytes = bytes;
     }
   };
-  make("gradient", state);
-  make("master", state);
+  make("gradient", sizes.state);
+  make("master", sizes.state);
   for (uint32_t i = 0; i < model.momentsPerElement; ++i)
-    make("moment " + std::to_string(i), state);
+    make("moment " + std::to_string(i), sizes.state);
   if (!model.uploadIsMaster)
-    make("copy", copy);
-  make("scalars", scalars);
+    make("copy", sizes.copy);
+  make("scalars", sizes.scalars);
   stateBytes.assign(schedule.devices, 0);
   stateTaken.assign(schedule.devices, 0);
 }
 
-uint64_t IterationBuilder::scalarBytes(uint32_t block) const {
-  return 32 * membersOf(model, block).size();
-}
-
 void IterationBuilder::emitDeviceUpdates(uint32_t block) {
   const std::string &name = model.blocks[block].name;
-  uint64_t scalars = scalarBytes(block);
+  uint64_t scalars = scalarBytes(model, block);
   Operand gradient = gradientOf(block, Access::Read);
   Op &op = emit(OpKind::UpdateScalars, LaneKind::Update,
                 "scalars of the update of " + name);
@@ -181,7 +209,7 @@ void IterationBuilder::emitPiece(uint32_t block, const StatePiece &piece,
   Operand gradient = gradientOf(block, Access::Read);
   uint64_t narrow = model.roundGradients && !sumsApart(block) ? 2 : 1;
   uint64_t gradientBytes = piece.stateBytes / narrow;
-  uint64_t scalars = scalarBytes(block);
+  uint64_t scalars = scalarBytes(model, block);
   uint64_t master = model.uploadIsMaster ? piece.copy : piece.state;
   auto moment = [](uint32_t i) { return "moment " + std::to_string(i); };
   copy(true, "gradient", gradient, piece.state / narrow, gradientBytes);

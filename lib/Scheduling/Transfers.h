@@ -115,7 +115,6 @@ private:
                  const std::string &name);
   Operand stateOperand(const std::string &what, uint32_t instance,
                        uint64_t bytes, Access access) const;
-  uint64_t scalarBytes(uint32_t block) const;
   /// Whether the block's gradients are added up beside where they land.
   bool sumsApart(uint32_t block) const {
     return model.rounds > 1 ||

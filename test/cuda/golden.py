@@ -6,7 +6,7 @@
 
 `compile` writes programs, plans.json, and copies of the cases into FOLDER, which may be carried to a machine that has
 nothing but rondo-run, Python and NumPy. Each case is compiled for PyTorch's four trajectories (test/golden/README.md), each
-as one plan without a memory limit, and besides under a limit that forces many small stages; one of them also with nothing
+as one plan without a memory limit, under a limit that forces many small stages, and with updates on the GPU; one of them also with nothing
 recomputed and with other rounds. `run` trains each program twice, and requires that check.py accepts losses, weights and the
 gradients of step 0; that both runs have the same bits; and that so have all plans of one trajectory and shape. Products and
 reductions of a GPU add up in another order than the host's, so its bits are its own.
@@ -41,7 +41,8 @@ def compile_all(options):
             run = train.Run(copy, trajectory, options.folder, None)
             target = [f"--target={options.target}"]
             smallest = train.smallest_memory(run, 1, 1, target)
-            ways = [(1, "auto", []), (1, "smallest", ["--recompute=full", f"--device-memory={smallest}"])]
+            ways = [(1, "auto", []), (1, "smallest", ["--recompute=full", f"--device-memory={smallest}"]),
+                    (1, "updates", ["--optimizer-device=gpu", "--optimizer-memory=64KiB"])]
             if trajectory == "loss":
                 ways += [(1, "none", ["--recompute=none"]), (2, "auto", [])]
             for rounds, name, extra in ways:

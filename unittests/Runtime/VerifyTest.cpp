@@ -255,12 +255,12 @@ static const Case kUpdateCases[] = {
     {"NoScalars", "is updated on devices without scalars", [](ProgramT &t) { find(t, OpKind::UpdateScalars).kind = OpKind::Norm; }},
     {"Block", "block 9 of 2", [](ProgramT &t) { find(t, OpKind::DeviceUpdate).block = 9; }},
     {"Entry", "entry 99 of", [](ProgramT &t) { find(t, OpKind::DeviceUpdate).entry = 99; }},
-    {"Operands", "operands, not 5 or 6", [](ProgramT &t) { auto &op = find(t, OpKind::DeviceUpdate); op.operands.pop_back(); --t.entries[(size_t)op.entry]->arguments; }},
+    {"Operands", "operands, not 5 or 6", [](ProgramT &t) { auto &op = find(t, OpKind::DeviceUpdate); op.operands.pop_back(); auto &entry = *t.entries[(size_t)op.entry]; --entry.arguments; entry.calls.clear(); }},
     {"NotACopy", "is not a copy of its state", [](ProgramT &t) { t.ops[indexOf(t, OpKind::DeviceUpdate) - 4]->block = 0; }},
     {"OtherBuffer", "copies something else than its operand 1", [](ProgramT &t) { auto &op = find(t, OpKind::DeviceUpdate); t.ops[indexOf(t, OpKind::DeviceUpdate) - 4]->operands[1]->buffers = op.operands[2]->buffers; }},
     {"NotTheMaster", "it is not the block's master that is copied", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::DeviceUpdate); t.ops[at + 1]->operands[1]->buffers = t.ops[at + 2]->operands[1]->buffers; }},
     {"NotBack", "nothing brings 'val_1' back from its update", [](ProgramT &t) { uint32_t last = 0; for (uint32_t i = 0; i < t.ops.size(); ++i) if (t.ops[i]->kind == OpKind::DeviceUpdate) last = i; t.ops[last + 2]->operands[1]->offset = 256; t.ops[last + 2]->operands[0]->bytes -= 256; t.ops[last + 2]->operands[1]->bytes -= 256; t.ops[last]->operands[2]->bytes -= 256; t.ops[last - 3]->operands[0]->bytes -= 256; t.ops[last - 3]->operands[1]->bytes -= 256; }},
-    {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), loss = indexOf(t, OpKind::Loss); std::swap(t.ops[at], t.ops[loss]); t.ops[at]->waits.push_back(program::Wait(loss, 0)); }},
+    {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), last = indexOf(t, OpKind::Loss); auto scalars = std::move(t.ops[at]), loss = std::move(t.ops[last]); t.ops.clear(); scalars->waits.clear(); loss->waits = {program::Wait(0, 0)}; t.ops.push_back(std::move(scalars)); t.ops.push_back(std::move(loss)); }},
 };
 // clang-format on
 
