@@ -1,5 +1,4 @@
-//===- PartitionStages.cpp - Cuts the layers into stages
-//---------------------------===//
+//===- PartitionStages.cpp - Cuts the layers into stages ------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,6 +11,7 @@
 #include "rondo/Planning/Passes.h"
 #include "rondo/Scheduling/Updates.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 namespace rondo::planning {
 #define GEN_PASS_DEF_PIPEPARTITIONSTAGES
@@ -29,10 +29,20 @@ struct SaveChoice {
   StringRef name;
 };
 
-/// A plan that fits, with its predicted step.
+/// A plan that fits, with its predicted step, and what a micro-batch keeps
+/// devices busy for.
 struct Candidate {
   scheduling::Plan plan;
-  double time = 0;
+  double time = 0, work = 0;
+
+  /// Where something else than devices sets the pace, less work is better all
+  /// the same: it is what remains if that is faster than predicted.
+  bool betterThan(const Candidate &other) const {
+    constexpr double kAlike = 1e-3;
+    return std::abs(time - other.time) > kAlike * other.time
+               ? time < other.time
+               : work < other.work;
+  }
 };
 
 } // namespace
@@ -94,6 +104,8 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info,
   // Enough iterations that the slope over the last cycle is the steady state.
   candidate.time =
       scheduling::simulate(schedule, 4 + 2 * machine.devices).iteration;
+  for (const scheduling::Stage &stage : plan.stages)
+    candidate.work += stage.time;
   plan.reason += ("; recompute " + choice.name).str();
   if (info.model.updateOnDevice)
     plan.reason += "; updates on devices";
@@ -182,7 +194,7 @@ struct PartitionStages
           break;
         continue;
       }
-      if (!best || candidate.time < best->time)
+      if (!best || candidate.betterThan(*best))
         best = std::move(candidate);
     }
     if (!best)

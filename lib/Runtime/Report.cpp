@@ -46,12 +46,19 @@ Status Session::writeTrace(const std::string &path) {
   return writeFile(path, [this](std::FILE *file) { impl->writeTrace(file); });
 }
 
+std::vector<int64_t> Session::Impl::issueTimes() const {
+  std::vector<int64_t> times = {issueTime.load(std::memory_order_relaxed)};
+  for (const std::unique_ptr<Device> &device : devices)
+    times.push_back(device->issueTime());
+  return times;
+}
+
 Status Session::beginMeasuring() {
   if (Status status = synchronize(); !status.ok())
     return status;
   Impl::Mark &mark = impl->mark;
   mark.step = completedSteps();
-  mark.issueTime = impl->issueTime.load(std::memory_order_relaxed);
+  mark.issueTimes = impl->issueTimes();
   mark.lanes.clear();
   impl->eachLane([&](const std::string &, Lane &lane) {
     mark.lanes.emplace_back(lane.busy(), lane.copied());
@@ -97,10 +104,12 @@ Status Session::report(SessionReport &report) {
         report.skippedSteps += result.skipped;
         report.lossScale = result.lossScale;
       }
-  report.issueSeconds =
-      (double)(impl->issueTime.load(std::memory_order_relaxed) -
-               mark.issueTime) /
-      1e9;
+  std::vector<int64_t> issueTimes = impl->issueTimes();
+  for (size_t i = 0; i < issueTimes.size(); ++i) {
+    int64_t before = i < mark.issueTimes.size() ? mark.issueTimes[i] : 0;
+    report.issueSeconds =
+        std::max(report.issueSeconds, (double)(issueTimes[i] - before) / 1e9);
+  }
   report.flopsPerStep = productFlops(table);
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     OpKind kind = table.ops()->Get(i)->kind();

@@ -89,7 +89,18 @@ void Session::Impl::buildTasks() {
     }
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w) {
       const program::Wait &wait = *op.waits()->Get(w);
-      task.waits.push_back({&events[wait.op()], wait.distance(), wait.op()});
+      const program::Op &other = *table.ops()->Get(wait.op());
+      // Devices take turns by `rotation` from iteration to iteration.
+      auto isOfState = [](const program::Op &op) {
+        return op.lane() == program::Lane::StateUp ||
+               op.lane() == program::Lane::StateDown;
+      };
+      bool sameIssuer = op.device() >= 0 && other.device() >= 0 &&
+                        physical(op.device(), wait.distance()) ==
+                            physical(other.device(), 0) &&
+                        isOfState(op) == isOfState(other);
+      task.waits.push_back(
+          {&events[wait.op()], wait.distance(), wait.op(), sameIssuer});
     }
     // No update before the step's loss is known to be finite: the state stays
     // that of a whole number of steps.
@@ -195,9 +206,11 @@ Status Session::Impl::open() {
     for (std::unique_ptr<Device> &device : devices)
       device = options.decorate(std::move(device), deviceOptions);
   std::vector<Processor> processors = usableProcessors();
+  // Several GPUs have two threads each.
+  uint32_t issuing = kind == "host" ? count : 2 * count - 1;
   uint32_t threads = options.hostThreads
                          ? options.hostThreads
-                         : defaultHostThreads(processors.size(), count);
+                         : defaultHostThreads(processors.size(), issuing);
   workers.emplace(std::min(threads, 1024u), processors);
   touchHostMemory();
   if (Status status = allocateEvents(); !status.ok())

@@ -55,6 +55,8 @@ struct Session::Impl {
   eachLane(const std::function<void(const std::string &, Lane &)> &visit) const;
 
   // Report.cpp
+  /// Of the threads that issue, each: ns that it has spent so.
+  std::vector<int64_t> issueTimes() const;
   void writeTrace(std::FILE *file) const;
 
   const Program &program;
@@ -108,7 +110,7 @@ struct Session::Impl {
   /// Where measuring begins: a step, and what lanes and controller had done.
   struct Mark {
     uint64_t step = 0;
-    int64_t issueTime = 0;
+    std::vector<int64_t> issueTimes;
     std::vector<std::pair<int64_t, uint64_t>> lanes; ///< Busy, copied.
   };
   Mark mark;

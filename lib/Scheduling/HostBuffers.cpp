@@ -115,9 +115,12 @@ Operand HostBuffers::landing(uint32_t block, uint32_t layer, Access access) {
 }
 
 Operand HostBuffers::sum(uint32_t block, uint32_t layer, Access access) {
+  // Where gradients are not rounded, the first round's is downloaded into it.
+  bool landsThere = model.rounds > 1 && !model.roundGradients;
   return single("sum over rounds of the " +
                     describeValue(model, {ValueKind::Gradient, block, layer}),
-                stateSpace(), model.blocks[block].gradientBytes, access);
+                landsThere ? Space::Pinned : stateSpace(),
+                model.blocks[block].gradientBytes, access);
 }
 
 Operand HostBuffers::partials(uint32_t block, uint64_t bytes, Access access) {

@@ -207,6 +207,7 @@ uint64_t Partitioner::deviceBytes(const Cut &cut,
   SlotSequence slots;
   slots.devices = problem.machine.devices;
   slots.buffers = cut.buffers;
+  slots.fused = (uint32_t)cut.forward.size();
   for (uint32_t round = 0; round < model.rounds; ++round)
     for (uint32_t s = 0; s < stages.size(); ++s) {
       slots.device.push_back((uint32_t)(slots.stage.size() % slots.devices));

@@ -15,10 +15,12 @@
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
 
-PoolClass detail::poolClass(const StageValue &value) {
+PoolClass detail::poolClass(const StageValue &value,
+                            const SlotBuffers &buffers) {
   switch (value.key.kind) {
   case ValueKind::Parameters:
-    return PoolClass::Parameters;
+    return value.shared && buffers.parameters == 1 ? PoolClass::SharedParameters
+                                                   : PoolClass::Parameters;
   case ValueKind::Gradient:
     return PoolClass::Gradients;
   default:
@@ -27,7 +29,9 @@ PoolClass detail::poolClass(const StageValue &value) {
   }
 }
 
-uint32_t PoolPlan::find(PoolClass cls, uint64_t bytes) const {
+uint32_t PoolPlan::find(const StageValue &value) const {
+  PoolClass cls = poolClass(value, buffers);
+  uint64_t bytes = alignUp(value.bytes);
   // Pools of a class are in order of size.
   for (uint32_t p = 0; p < pools.size(); ++p)
     if (pools[p].cls == cls && pools[p].bytes >= bytes)
@@ -54,6 +58,10 @@ std::vector<bool> detail::findResident(const SlotSequence &slots) {
   return resident;
 }
 
+static bool isParameters(PoolClass cls) {
+  return cls == PoolClass::Parameters || cls == PoolClass::SharedParameters;
+}
+
 /// Two frames (slots, or micro-batches of slots) that follow one another on a
 /// device.
 using StagePair = std::pair<uint32_t, uint32_t>;
@@ -71,7 +79,7 @@ static std::set<StagePair> collectPairs(const SlotSequence &slots,
       cls == PoolClass::ActivationsUp || cls == PoolClass::ActivationsDown;
   for (size_t i = 0; i < slots.stage.size(); ++i) {
     uint32_t device = slots.device[i];
-    if (cls == PoolClass::Parameters && resident[i])
+    if (isParameters(cls) && resident[i])
       continue;
     if (first[device] == none)
       first[device] = slots.stage[i];
@@ -119,7 +127,7 @@ static std::vector<Pool> groupSizes(PoolClass cls,
   std::set<uint64_t> sizes;
   for (const StageShape &shape : shapes)
     for (const StageValue &value : shape.values)
-      if (!value.local() && poolClass(value) == cls)
+      if (!value.local() && poolClass(value, slots.buffers) == cls)
         sizes.insert(alignUp(value.bytes));
   if (sizes.empty())
     return {};
@@ -134,7 +142,7 @@ static std::vector<Pool> groupSizes(PoolClass cls,
                                           std::vector<uint32_t>(count + 1, 0));
   for (size_t s = 0; s < shapes.size(); ++s) {
     for (const StageValue &value : shapes[s].values)
-      if (!value.local() && poolClass(value) == cls) {
+      if (!value.local() && poolClass(value, slots.buffers) == cls) {
         auto it = std::lower_bound(distinct.begin(), distinct.end(),
                                    rounded[alignUp(value.bytes)]);
         ++sums[s][(size_t)(it - distinct.begin()) + 1];
@@ -175,43 +183,84 @@ static std::vector<Pool> groupSizes(PoolClass cls,
   return pools;
 }
 
+namespace {
+
+/// Takes what an iteration does, without its operations.
+class Walk {
+public:
+  Walk(const std::vector<StageShape> &shapes, const SlotSequence &slots,
+       const PoolPlan &plan)
+      : slots(slots), plan(plan), resident(findResident(slots)),
+        ofStage(shapes.size(), std::vector<uint32_t>(plan.pools.size(), 0)) {
+    for (size_t s = 0; s < shapes.size(); ++s)
+      for (const StageValue &value : shapes[s].values)
+        if (!value.local())
+          ++ofStage[s][plan.find(value)];
+  }
+
+  /// Where an iteration of `device` that starts at `cursor` ends.
+  Cursor run(Cursor cursor, uint32_t device, uint32_t p) const {
+    const Pool &pool = plan.pools[p];
+    bool parameters = isParameters(pool.cls);
+    for (size_t i = 0; i < slots.stage.size(); ++i) {
+      if (slots.device[i] != device || (parameters && resident[i]))
+        continue;
+      bool once = parameters || pool.cls == PoolClass::Gradients;
+      uint32_t takes =
+          ofStage[slots.stage[i]][p] * (once ? 1 : slots.microBatches[i]);
+      for (uint32_t take = 0; take < takes; ++take)
+        cursor.take(pool.count);
+      if (plan.turns(p) && slots.stage[i] == slots.fused)
+        cursor.down = !cursor.down;
+    }
+    return cursor;
+  }
+
+private:
+  const SlotSequence &slots;
+  const PoolPlan &plan;
+  std::vector<bool> resident;
+  std::vector<std::vector<uint32_t>> ofStage;
+};
+
+} // namespace
+
 /// Where each device starts taking, so that where one iteration ends the next
-/// goes on: around each cycle of devices that replace one another. A cycle may
-/// not close; then its last boundary costs one wait.
+/// goes on: around each cycle of devices that replace one another. If the cycle
+/// does not close, all of its devices may start in two places in turn. If that
+/// does not close either, the cycle's last boundary costs one wait.
 static void chooseStarts(const std::vector<StageShape> &shapes,
                          const SlotSequence &slots, PoolPlan &plan) {
   size_t count = plan.pools.size();
-  plan.starts.assign(slots.devices, std::vector<uint32_t>(count, 0));
-  std::vector<std::vector<uint64_t>> ofStage(shapes.size(),
-                                             std::vector<uint64_t>(count, 0));
-  for (size_t s = 0; s < shapes.size(); ++s)
-    for (const StageValue &value : shapes[s].values)
-      if (!value.local())
-        ++ofStage[s][plan.find(poolClass(value), alignUp(value.bytes))];
-  std::vector<std::vector<uint64_t>> takes(slots.devices,
-                                           std::vector<uint64_t>(count, 0));
-  std::vector<bool> resident = findResident(slots);
-  for (size_t i = 0; i < slots.stage.size(); ++i)
-    for (size_t p = 0; p < count; ++p) {
-      bool parameters = plan.pools[p].cls == PoolClass::Parameters;
-      bool once = parameters || plan.pools[p].cls == PoolClass::Gradients;
-      if (parameters && resident[i])
-        continue;
-      takes[slots.device[i]][p] +=
-          ofStage[slots.stage[i]][p] * (once ? 1 : slots.microBatches[i]);
-    }
+  for (auto &starts : plan.starts)
+    starts.assign(slots.devices, std::vector<Cursor>(count));
+  Walk walk(shapes, slots, plan);
   std::vector<bool> done(slots.devices, false);
   for (uint32_t root = 0; root < slots.devices; ++root) {
-    uint32_t d = root;
-    while (!done[d]) {
+    std::vector<uint32_t> cycle;
+    for (uint32_t d = root; !done[d];) {
       done[d] = true;
-      uint32_t next =
-          (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
-      if (!done[next])
-        for (size_t p = 0; p < count; ++p)
-          plan.starts[next][p] = (uint32_t)((plan.starts[d][p] + takes[d][p]) %
-                                            plan.pools[p].count);
-      d = next;
+      cycle.push_back(d);
+      // Who plays d now plays this one in the iteration to come.
+      d = (d + slots.devices - slots.rotation % slots.devices) % slots.devices;
+    }
+    for (size_t p = 0; p < count; ++p) {
+      Cursor cursor;
+      for (uint32_t d : cycle) {
+        plan.starts[0][d][p] = plan.starts[1][d][p] = cursor;
+        cursor = walk.run(cursor, d, (uint32_t)p);
+      }
+      if (cursor == Cursor() || !slots.wraps || cycle.empty())
+        continue;
+      Cursor half = walk.run(Cursor(), cycle.front(), (uint32_t)p);
+      if (std::all_of(cycle.begin(), cycle.end(), [&](uint32_t d) {
+            return walk.run(Cursor(), d, (uint32_t)p) == half &&
+                   walk.run(half, d, (uint32_t)p) == Cursor();
+          }))
+        for (uint32_t d : cycle) {
+          plan.starts[0][d][p] = Cursor();
+          plan.starts[1][d][p] = half;
+        }
     }
   }
 }
@@ -219,11 +268,10 @@ static void chooseStarts(const std::vector<StageShape> &shapes,
 PoolPlan detail::planPools(const std::vector<StageShape> &shapes,
                            const SlotSequence &slots) {
   PoolPlan plan;
+  plan.buffers = slots.buffers;
   for (uint32_t cls = 0; cls < kPoolClasses; ++cls)
     for (const Pool &pool : groupSizes((PoolClass)cls, shapes, slots))
       plan.pools.push_back(pool);
   chooseStarts(shapes, slots, plan);
-  plan.mirrored =
-      slots.buffers.parameters == 1 && slots.wraps && shapes.size() == 1;
   return plan;
 }

@@ -10,7 +10,9 @@
 // size, taken in turn. A slot's (or micro-batch's) takes and those of the one
 // before it are always different instances, which is what lets a copy run ahead
 // of the launches; the next take after that waits. Where a plan has buffers for
-// one slot at a time, each take waits for the last use of what it replaces.
+// one slot at a time, each take waits for the last use of what it replaces, so
+// takes go in the order in which backward sets instances free: from the last
+// one down after a fused slot, and up again after the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +27,12 @@ enum class PoolClass : uint8_t {
   Parameters = 0,
   Gradients = 1,
   ActivationsUp = 2,
-  ActivationsDown = 3
+  ActivationsDown = 3,
+  SharedParameters = 4, ///< Of several layers, where Parameters have buffers
+                        ///< for one slot: these have them for two, else all
+                        ///< uploads behind theirs waited for the slot's end.
 };
-constexpr uint32_t kPoolClasses = 4;
+constexpr uint32_t kPoolClasses = 5;
 
 struct Pool {
   PoolClass cls = PoolClass::Parameters;
@@ -36,18 +41,34 @@ struct Pool {
 };
 
 /// The class of a transferred value.
-PoolClass poolClass(const StageValue &value);
+PoolClass poolClass(const StageValue &value, const SlotBuffers &buffers);
+
+/// Where a device goes on taking instances of a pool.
+struct Cursor {
+  uint32_t next = 0; ///< Of the pool's instances.
+  bool down = false; ///< `next` was taken last: it goes on below.
+  auto operator<=>(const Cursor &) const = default;
+
+  uint32_t take(uint32_t count) {
+    uint32_t above = (next + 1) % count, below = (next + count - 1) % count;
+    uint32_t taken = down ? below : next;
+    next = down ? below : above;
+    return taken;
+  }
+};
 
 struct PoolPlan {
   std::vector<Pool> pools;
-  std::vector<std::vector<uint32_t>>
-      starts; ///< By device, pool: the first instance that an iteration takes.
-  bool mirrored = false; ///< Parameters, in odd iterations: the first value
-                         ///< goes where the last one lies, and so on, since
-                         ///< backward is done with the last one first.
+  SlotBuffers buffers;
+  /// By parity of the iteration, device and pool.
+  std::vector<std::vector<Cursor>> starts[2];
 
   /// The pool of a value, or the number of pools if it has none.
-  uint32_t find(PoolClass cls, uint64_t bytes) const;
+  uint32_t find(const StageValue &value) const;
+  /// Whether takes turn around behind a fused slot that uploaded parameters.
+  bool turns(uint32_t pool) const {
+    return buffers.parameters == 1 && pools[pool].cls == PoolClass::Parameters;
+  }
   uint64_t totalBytes() const;
 };
 
@@ -56,6 +77,7 @@ struct SlotSequence {
   std::vector<uint32_t> stage;
   std::vector<uint32_t> device;
   std::vector<uint32_t> microBatches; ///< Their number.
+  uint32_t fused = 0;                 ///< The fused stage.
   SlotBuffers buffers;
   uint32_t devices = 1;
   uint32_t rotation = 0;

@@ -90,6 +90,8 @@ Simulation rondo::scheduling::simulate(Schedule &schedule,
       result.downloaded += op.operands[0].bytes;
   }
   if (result.iteration > 0)
-    result.bubble = 1 - busy / (schedule.devices * result.iteration);
+    // Not below 0, by a rounding.
+    result.bubble =
+        std::max(0.0, 1 - busy / (schedule.devices * result.iteration));
   return result;
 }

@@ -240,11 +240,35 @@ void ShapeBuilder::backward(const Stage &stage) {
     launchBackward(l);
 }
 
+static void markShared(StageShape &shape) {
+  std::vector<std::set<uint32_t>> layers(shape.values.size());
+  for (const LaunchShape &launch : shape.launches)
+    for (const Use &use : launch.operands)
+      if (shape.values[use.value].key.kind == ValueKind::Parameters)
+        layers[use.value].insert(launch.layer);
+  uint64_t total = 0;
+  for (const StageValue &value : shape.values)
+    if (value.key.kind == ValueKind::Parameters)
+      total += value.bytes;
+  // From the last first use to the first: the earliest last use so far.
+  uint32_t earliest = (uint32_t)shape.launches.size();
+  for (size_t v = shape.values.size(); v-- > 0;) {
+    StageValue &value = shape.values[v];
+    if (value.key.kind != ValueKind::Parameters)
+      continue;
+    value.shared = layers[v].size() > 1 && earliest < value.lastUse &&
+                   value.bytes <= total / 16;
+    earliest = std::min(earliest, value.lastUse);
+  }
+}
+
 StageShape detail::buildStageShape(const Model &model,
                                    const std::vector<SaveSet> &keep,
                                    const std::vector<SaveSet> &save,
                                    const Stage &stage) {
-  return ShapeBuilder(model, keep, save).run(stage);
+  StageShape shape = ShapeBuilder(model, keep, save).run(stage);
+  markShared(shape);
+  return shape;
 }
 
 Outcome detail::connectStages(const Model &model,

@@ -48,6 +48,9 @@ struct StageValue {
       false; ///< From pinned memory, for each micro-batch (Parameters: once).
   bool downloaded = false; ///< To pinned memory, for each micro-batch
                            ///< (Gradient: after the last).
+  bool shared = false;     ///< Parameters of several layers, small beside the
+                           ///< stage's, of which some are needed later, but not
+                           ///< for as long.
   uint32_t firstUse = 0;   ///< Launches.
   uint32_t lastUse = 0;
   bool local() const { ///< Touched by launches alone.

@@ -60,13 +60,17 @@ Outcome IterationBuilder::shapeStages() {
 
 void IterationBuilder::makePools() {
   static const char *const names[] = {"parameters", "gradients",
-                                      "activations up", "activations down"};
+                                      "activations up", "activations down",
+                                      "shared parameters"};
   SlotSequence sequence;
   for (const Slot &slot : plan.slots) {
     sequence.stage.push_back(slot.stage);
     sequence.device.push_back(slot.device);
     sequence.microBatches.push_back((uint32_t)slot.microBatches.size());
   }
+  for (size_t s = 0; s < plan.stages.size(); ++s)
+    if (plan.stages[s].kind == StageKind::Fused)
+      sequence.fused = (uint32_t)s;
   sequence.devices = schedule.devices;
   sequence.rotation = plan.rotation;
   sequence.buffers = plan.buffers;
@@ -82,9 +86,8 @@ void IterationBuilder::makePools() {
       buffer.bytes = pool.bytes;
     }
   }
-  taken.resize(schedule.devices);
-  for (uint32_t d = 0; d < schedule.devices; ++d)
-    taken[d].assign(pools.starts[d].begin(), pools.starts[d].end());
+  for (size_t parity = 0; parity < 2; ++parity)
+    cursors[parity] = pools.starts[parity];
 }
 
 void IterationBuilder::makeLocals() {
@@ -131,13 +134,13 @@ void IterationBuilder::findBlocks() {
 
 Operand IterationBuilder::take(const StageValue &value, uint32_t device,
                                Access access) {
-  uint32_t pool = pools.find(poolClass(value), alignUp(value.bytes));
-  auto instance = (uint32_t)(taken[device][pool]++ % pools.pools[pool].count);
-  Operand operand{{poolBuffer[pool] + instance}, 0, 0, value.bytes, access};
-  if (pools.mirrored && value.key.kind == ValueKind::Parameters &&
-      pools.pools[pool].count > 1)
-    operand.buffers.push_back(poolBuffer[pool] + pools.pools[pool].count - 1 -
-                              instance);
+  uint32_t pool = pools.find(value);
+  Operand operand{{}, 0, 0, value.bytes, access};
+  for (std::vector<std::vector<Cursor>> &turn : cursors)
+    operand.buffers.push_back(poolBuffer[pool] +
+                              turn[device][pool].take(pools.pools[pool].count));
+  if (operand.buffers[0] == operand.buffers[1])
+    operand.buffers.pop_back();
   return operand;
 }
 
@@ -266,8 +269,11 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   std::string name = describeValue(model, info.key) + suffix(slot);
   Op &op = emit(OpKind::Download, LaneKind::GradientDown, "download " + name);
   op.device = (int32_t)where.device;
+  // Sums over rounds begin with what arrives, unless that is rounded.
+  bool begins = model.rounds > 1 && where.round == 0 && !model.roundGradients;
   op.operands = {withAccess(held[slot][value], Access::Read),
-                 host.landing(block, layer, Access::Write)};
+                 begins ? host.sum(block, layer, Access::Write)
+                        : host.landing(block, layer, Access::Write)};
   op.operands[0].bytes = op.operands[1].bytes;
   op.slot = (int32_t)slot;
   op.round = (int32_t)where.round;
@@ -275,7 +281,7 @@ void IterationBuilder::emitGradientDownload(size_t slot, uint32_t value) {
   op.block = (int32_t)block;
   op.priority = kGradients;
   op.duration = predictCopy(machine, false, op.operands[1].bytes);
-  if (model.rounds == 1)
+  if (model.rounds == 1 || begins)
     return;
   Op &add = emit(OpKind::Accumulate, LaneKind::Update, "add " + name);
   add.first = where.round == 0;
@@ -350,6 +356,13 @@ void IterationBuilder::emitZero(size_t slot, uint32_t value) {
 /// share that goes with micro-batch `position`.
 void IterationBuilder::emitNextParameters(size_t slot,
                                           std::optional<uint32_t> position) {
+  // All of the slot's own are taken.
+  if (plan.stages[plan.slots[slot].stage].kind == StageKind::Fused &&
+      !resident[slot])
+    for (std::vector<std::vector<Cursor>> &turn : cursors)
+      for (uint32_t p = 0; p < pools.pools.size(); ++p)
+        if (pools.turns(p))
+          turn[plan.slots[slot].device][p].down ^= true;
   size_t next = slot + 1;
   while (next < plan.slots.size() &&
          plan.slots[next].device != plan.slots[slot].device)

@@ -143,7 +143,8 @@ private:
   PoolPlan pools;
   std::vector<bool> resident;       ///< By slot: its parameters are there.
   std::vector<uint32_t> poolBuffer; ///< First buffer of each pool.
-  std::vector<std::vector<uint64_t>> taken;        ///< By device, pool.
+  std::vector<std::vector<Cursor>> cursors[2]; ///< By the iteration's parity,
+                                               ///< device, pool.
   std::vector<std::vector<uint32_t>> localBuffers; ///< By stage, value.
   std::vector<std::map<uint32_t, Operand>>
       held; ///< By slot: the instance of each value now.

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Trains golden cases in low precision on one GPU and compares them with themselves in fp32 there.
+"""Trains golden cases in low precision on GPUs and compares them with themselves in fp32 there.
 
-    precision.py compile FOLDER [--cases=llama,...] [--target=a800]    where rondo-compile is
-    precision.py run FOLDER [--device=cuda:1]                          where the GPU is
+    precision.py compile FOLDER [--cases=llama,...] [--target=a800] [--devices=1,2]    where rondo-compile is
+    precision.py run FOLDER [--device=cuda] [--devices=1,2]                            where the GPUs are
 
 `compile` writes programs, plans.json, and copies of the cases into FOLDER, which may be carried as golden.py's. `run` trains
-each program twice, with the same bits; gradients of step 0 and losses must be as near to those of fp32 as test/golden/precision.py
-wants; plans of one precision must have the same bits, and those of different ones other bits.
+the first program of each precision twice, with the same bits; its gradients of step 0 and losses must be as near to those of fp32
+as test/golden/precision.py wants; all plans of one precision must have the same bits, on one device or two, and those of
+different ones other bits.
 
 Exit status 0 if all holds; otherwise every miss has a line.
 """
@@ -15,27 +16,33 @@ import json
 import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "golden"))
 import check  # noqa: E402
+import golden  # noqa: E402
 import precision  # noqa: E402
 import train  # noqa: E402
 
 CASES = ["llama", "llama_opset23", "qwen3"]
-# Name, trajectory, flags; the part of the name before the dot says whose bits are the same.
+# Name, devices, trajectory, flags; the part of the name before the dot says whose bits are the same.
 WAYS = [
-    ("fp32", "loss", []),
-    ("tf32", "loss", ["--allow-tf32"]),
-    ("fp32_transfer", "loss", ["--grad-transfer=bf16"]),
-    ("bf16", "loss", ["--precision=bf16"]),
-    ("bf16.smallest", "loss", ["--precision=bf16", "--recompute=full"]),
-    ("bf16.none", "loss", ["--precision=bf16", "--recompute=none"]),
-    ("bf16_late", "late_", ["--precision=bf16", "--grad-transfer=bf16"]),
-    ("fp16", "loss", ["--precision=fp16"]),
-    ("fp16.smallest", "loss", ["--precision=fp16", "--recompute=full"]),
-    ("fp16_late", "late_", ["--precision=fp16"]),
-    ("fp16_overflow", "loss", ["--precision=fp16", "--loss-scale=16777216"]),
+    ("fp32", 1, "loss", []),
+    ("tf32", 1, "loss", ["--allow-tf32"]),
+    ("fp32_transfer", 1, "loss", ["--grad-transfer=bf16"]),
+    ("bf16", 1, "loss", ["--precision=bf16"]),
+    ("bf16.smallest", 1, "loss", ["--precision=bf16"]),
+    ("bf16.none", 1, "loss", ["--precision=bf16", "--recompute=none"]),
+    ("bf16.two", 2, "loss", ["--precision=bf16"]),
+    ("bf16.two.smallest", 2, "loss", ["--precision=bf16"]),
+    ("bf16_late", 1, "late_", ["--precision=bf16", "--grad-transfer=bf16"]),
+    ("bf16_late.two", 2, "late_", ["--precision=bf16", "--grad-transfer=bf16"]),
+    ("fp16", 1, "loss", ["--precision=fp16"]),
+    ("fp16.smallest", 1, "loss", ["--precision=fp16"]),
+    ("fp16.two", 2, "loss", ["--precision=fp16"]),
+    ("fp16_late", 1, "late_", ["--precision=fp16"]),
+    ("fp16_overflow", 1, "loss", ["--precision=fp16", "--loss-scale=16777216"]),
 ]
 
 
@@ -45,75 +52,97 @@ def compile_all(options):
     for case in options.cases.split(","):
         source, copy = os.path.join(HERE, "..", "golden", case), os.path.join(options.folder, case)
         shutil.copytree(source, copy, dirs_exist_ok=True)
-        for name, trajectory, flags in WAYS:
+        for name, devices, trajectory, flags in WAYS:
+            if devices not in options.devices:
+                continue
             run = train.Run(copy, trajectory, options.folder, None)
             flags = [f"--target={options.target}", *flags]
             if name.endswith(".smallest"):
-                flags.append(f"--device-memory={train.smallest_memory(run, 1, 1, flags)}")
+                flags += ["--recompute=full", f"--device-memory={train.smallest_memory(run, devices, 1, flags)}"]
             file = f"{case}-{name}.rondo"
-            os.rename(run.compile(1, 1, flags), os.path.join(options.folder, file))
-            plans.append({"case": case, "name": name, "trajectory": trajectory, "program": file})
+            os.rename(run.compile(devices, 1, flags), os.path.join(options.folder, file))
+            plans.append({"case": case, "name": name, "devices": devices, "trajectory": trajectory, "program": file})
     with open(os.path.join(options.folder, "plans.json"), "w") as file:
         json.dump(plans, file, indent=1)
     print(f"{len(plans)} programs")
     return 0
 
 
+def first_of(name):
+    """The way whose bits this one must have."""
+    return name.split(".")[0]
+
+
 class Outcome:
-    """What one program gave: step 0's gradients, losses, digests, steps that were skipped."""
+    """What one program gave: losses, digests, steps that were skipped; of the first of its precision step 0's gradients."""
 
     def __init__(self, options, plan):
-        scratch = os.path.join(options.folder, "scratch")
+        program, devices = os.path.join(options.folder, plan["program"]), plan["devices"]
+        scratch = os.path.splitext(program)[0]
         os.makedirs(scratch, exist_ok=True)
-        device, count = options.device.split(":")
-        run = train.Run(os.path.join(options.folder, plan["case"]), plan["trajectory"], scratch, device)
-        program = os.path.join(options.folder, plan["program"])
+        run = train.Run(os.path.join(options.folder, plan["case"]), plan["trajectory"], scratch, options.device)
         losses, weights, grads, log = (os.path.join(scratch, name) for name in ("l.csv", "w.safetensors", "g.safetensors", "log.jsonl"))
         digests = []
-        for _ in range(2):
-            run.train(program, int(count), run.facts["steps"], [f"--losses={losses}", f"--save={weights}", f"--log={log}"])
+        first = plan["name"] == first_of(plan["name"])
+        for _ in range(2 if first else 1):
+            run.train(program, devices, run.facts["steps"], [f"--losses={losses}", f"--save={weights}", f"--log={log}"])
             digests.append((train.digest(losses), train.digest(weights)))
-        self.repeats, self.digests = digests[0] == digests[1], digests[0]
+        self.repeats, self.digests = digests[0] == digests[-1], digests[0]
         self.losses = check.read_losses(losses)
         with open(log) as file:
             self.skipped = sum(json.loads(line).get("skipped", False) for line in file)
-        run.train(program, int(count), 1, [f"--save-grads={grads}"])
-        self.grads = check.read_safetensors(grads)
+        if first:
+            run.train(program, devices, 1, [f"--save-grads={grads}"])
+            self.grads = check.read_safetensors(grads)
+
+
+def attempt(options, plan):
+    try:
+        return Outcome(options, plan)
+    except RuntimeError as error:
+        return error
+
+
+def compare(options, plan, outcome, known):
+    """Lines of what misses."""
+    case, name = plan["case"], plan["name"]
+    first, full = known.get((case, first_of(name))), known.get((case, "fp32"))
+    if first is None or first.digests != outcome.digests:
+        return ["other bits than with another plan"]
+    if first is not outcome:
+        print(f"{case} {name}: the same bits", flush=True)
+        return []
+    misses = [] if outcome.repeats else ["other bits when run again"]
+    if full is None:
+        return misses
+    if (outcome.digests == full.digests) != (name == "fp32"):
+        misses.append("the bits of fp32")
+    exact = check.Case(os.path.join(options.folder, case)).expected[plan["trajectory"].replace("loss", "") + "loss"]
+    error = max(abs(a - b) / abs(b) for a, b in zip(outcome.losses, exact))
+    print(f"{case} {name}: losses at most {error:.2e} off, {outcome.skipped} skipped", flush=True)
+    if not error <= precision.LOSS:
+        misses.append(f"losses are off by {error}")
+    if (outcome.skipped > 0) != (name == "fp16_overflow"):
+        misses.append(f"{outcome.skipped} steps are skipped")
+    # An overflowing gradient is no gradient.
+    return misses if name == "fp16_overflow" else misses + precision.compare_gradients(full.grads, outcome.grads)
 
 
 def run_all(options):
-    with open(os.path.join(options.folder, "plans.json")) as file:
-        plans = json.load(file)
-    misses, known = [], {}
-    for plan in plans:
-        case, name = plan["case"], plan["name"]
-        try:
-            outcome = known[case, name] = Outcome(options, plan)
-        except RuntimeError as error:
-            misses.append(f"{case} {name}: {error}")
-            continue
-        if not outcome.repeats:
-            misses.append(f"{case} {name}: other bits when run again")
-        base = known.get((case, name.split(".")[0]))
-        if base is None or base.digests != outcome.digests:
-            misses.append(f"{case} {name}: other bits than with another plan")
-        full = known.get((case, "fp32"))
-        if full is None:
-            continue
-        if (outcome.digests == full.digests) != (name == "fp32"):
-            misses.append(f"{case} {name}: the bits of fp32")
-        exact = check.Case(os.path.join(options.folder, case)).expected[plan["trajectory"].replace("loss", "") + "loss"]
-        error = max(abs(a - b) / abs(b) for a, b in zip(outcome.losses, exact))
-        print(f"{case} {name}: losses at most {error:.2e} off, {outcome.skipped} skipped", flush=True)
-        if not error <= precision.LOSS:
-            misses.append(f"{case} {name}: losses are off by {error}")
-        if (outcome.skipped > 0) != (name == "fp16_overflow"):
-            misses.append(f"{case} {name}: {outcome.skipped} steps are skipped")
-        # An overflowing gradient is no gradient.
-        if name != "fp16_overflow":
-            misses += [f"{case} {name}: {miss}" for miss in precision.compare_gradients(full.grads, outcome.grads)]
-    print("\n".join("MISS " + miss for miss in misses))
-    print(f"{len(plans)} plans, {len(misses)} misses")
+    plans = golden.runnable(options)
+    misses, known = 0, {}
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for plan, outcome in zip(plans, pool.map(lambda plan: attempt(options, plan), plans)):
+            case, name = plan["case"], plan["name"]
+            if isinstance(outcome, RuntimeError):
+                found = [str(outcome)]
+            else:
+                known[case, name] = outcome
+                found = compare(options, plan, outcome, known)
+            for miss in found:
+                print(f"MISS {case} {name}: {miss}", flush=True)
+            misses += len(found)
+    print(f"{len(plans)} plans, {misses} misses")
     return 1 if misses or not plans else 0
 
 
@@ -123,7 +152,9 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--target", default="a800")
-    parser.add_argument("--device", default="cuda:1")
+    parser.add_argument("--device", default="cuda", help="kind of device")
+    parser.add_argument("--devices", default=[1, 2], type=lambda text: [int(n) for n in text.split(",")])
+    parser.add_argument("--jobs", type=int, default=4, help="programs that run side by side")
     options = parser.parse_args()
     return (compile_all if options.action == "compile" else run_all)(options)
 

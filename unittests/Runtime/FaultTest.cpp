@@ -114,8 +114,9 @@ void FaultTest::fail(uint32_t op, uint32_t iteration) const {
     EXPECT_EQ(saved.message(), status.message());
   EXPECT_TRUE(saved.ok() || readBytes(after) == weights[0]) << name;
   EXPECT_TRUE(readBytes(before) == weights[0]) << name;
-  if (kind == FaultKind::Hang)
+  if (kind == FaultKind::Hang) {
     EXPECT_FALSE(saved.ok()) << name;
+  }
   fault.resume();
 }
 
@@ -161,6 +162,8 @@ static std::vector<const char *> specs() {
   std::vector<const char *> specs = {"host:2"};
   if (testGpus() != 0)
     specs.push_back("cuda:1");
+  if (testGpus() > 1)
+    specs.push_back("cuda:2");
   return specs;
 }
 

@@ -58,6 +58,8 @@ TEST(Chain, EveryWayToSaveMemoryPassesEveryVerifier) {
     std::mt19937 random(seed);
     ChainOptions options;
     Model model = randomModel(random);
+    if (seed % 2)
+      shareTable(model, 256);
     options.devices = 1 + random() % 3;
     options.keep = (SaveSet)(random() % 3);
     options.save = options.keep == SaveSet::Input ? (SaveSet)(1 + random() % 2)
@@ -107,4 +109,81 @@ TEST(Chain, OneSlotsBuffersCostLittleOnOneDevice) {
             0.6 * results[1].schedule.arenaBytes[0]);
   EXPECT_LT(results[0].simulation.iteration,
             1.01 * results[1].simulation.iteration);
+}
+
+namespace {
+
+/// Layers whose parameters take longer to upload than to use forward.
+Model busyChain(uint32_t layers, uint32_t rounds) {
+  ModelMaker maker;
+  maker.model.name = "busy";
+  maker.model.microBatches = 8;
+  maker.model.rounds = rounds;
+  maker.model.staleness = 1;
+  maker.model.momentsPerElement = 0;
+  for (uint32_t l = 0; l < layers; ++l) {
+    LayerSpec spec;
+    spec.forwardTime = 8;
+    spec.outputs = {64};
+    spec.products = {64};
+    maker.layer(spec);
+  }
+  Model model = maker.make();
+  shareTable(model, 256);
+  return model;
+}
+
+void addStage(Plan &plan, StageKind kind, uint32_t begin, uint32_t end) {
+  Stage stage;
+  stage.kind = kind;
+  stage.begin = begin;
+  stage.end = end;
+  plan.stages.push_back(stage);
+}
+
+} // namespace
+
+TEST(Chain, NothingWaitsWhereOneStepTurnsToTheNext) {
+  // Either the place is another one, or it is free before.
+  for (SlotBuffers buffers : {SlotBuffers{2, 2}, {2, 1}, {1, 1}})
+    for (uint32_t rounds : {1u, 2u, 3u}) {
+      SCOPED_TRACE(std::to_string(buffers.parameters) + " " +
+                   std::to_string(buffers.gradients) + ", " +
+                   std::to_string(rounds) + " rounds");
+      Model model = busyChain(20, rounds);
+      ChainOptions options;
+      ChainResult result;
+      addStage(result.plan, StageKind::Fused, 0, 20);
+      result.plan.keep.assign(20, SaveSet::Products);
+      result.plan.save = result.plan.keep;
+      result.plan.buffers = buffers;
+      runFromStages(model, options, result);
+      ASSERT_TRUE(result.outcome) << result.failedAt << join(result.outcome);
+      EXPECT_LT(result.simulation.bubble, 0.005);
+    }
+}
+
+TEST(Chain, OneSlotsBuffersCostLittleWhereStagesFollowEachOther) {
+  Model model = busyChain(24, 1);
+  for (uint32_t devices : {1u, 2u, 3u}) {
+    SCOPED_TRACE(std::to_string(devices) + " devices");
+    ChainResult results[2];
+    for (uint32_t i = 0; i < 2; ++i) {
+      ChainResult &result = results[i];
+      ChainOptions options;
+      options.devices = devices;
+      addStage(result.plan, StageKind::Forward, 0, 8);
+      addStage(result.plan, StageKind::Forward, 8, 16);
+      addStage(result.plan, StageKind::Fused, 16, 24);
+      addStage(result.plan, StageKind::Backward, 8, 16);
+      addStage(result.plan, StageKind::Backward, 0, 8);
+      result.plan.keep.assign(24, SaveSet::Products);
+      result.plan.save = result.plan.keep;
+      result.plan.buffers = {i + 1, i + 1};
+      runFromStages(model, options, result);
+      ASSERT_TRUE(result.outcome) << result.failedAt << join(result.outcome);
+    }
+    EXPECT_LT(results[0].simulation.iteration,
+              1.05 * results[1].simulation.iteration);
+  }
 }

@@ -242,6 +242,24 @@ inline Model chainModel(uint32_t layers, uint32_t microBatches = 4,
   return maker.make();
 }
 
+/// Gives all layers but the first and the last one frozen table to read.
+inline void shareTable(Model &model, uint64_t bytes) {
+  auto block = (uint32_t)model.blocks.size();
+  model.blocks.push_back({"table", bytes, 0, 0, {}});
+  for (uint32_t l = 1; l + 1 < model.layers.size(); ++l) {
+    Layer &layer = model.layers[l];
+    model.blocks[block].layers.push_back(l);
+    auto index = (uint32_t)layer.parameters.size();
+    layer.parameters.push_back({block, 0, bytes, -1, 0});
+    for (EntryCost *entry :
+         {&layer.forward, &layer.forwardSave[1], &layer.forwardSave[2],
+          &layer.rebuild[1], &layer.rebuild[2], &layer.backward[1],
+          &layer.backward[2]})
+      entry->arguments.insert(entry->arguments.begin(),
+                              argument(Role::Parameter, index, bytes));
+  }
+}
+
 /// A model of 1 to 8 layers, everything else drawn too.
 inline Model randomModel(std::mt19937 &random, uint32_t mostLayers = 8) {
   auto draw = [&](uint32_t least, uint32_t most) {

@@ -211,6 +211,46 @@ TEST(Transfers, BuffersForOneSlotAreMirrored) {
             at("upload parameters of block0 for slot 2"));
 }
 
+TEST(Transfers, BuffersForOneSlotTurnAroundBehindTheFusedOne) {
+  // The fused slot's last layer is the first to free its place.
+  std::vector<Stage> stages = {stage(StageKind::Forward, 0, 3),
+                               stage(StageKind::Fused, 3, 6),
+                               stage(StageKind::Backward, 0, 3)};
+  for (uint32_t staleness : {0u, 1u}) {
+    Case c(chainModel(6, 1, 1, staleness), stages, 1, SaveSet::Products,
+           SaveSet::Products, {1, 1});
+    auto place = [&](const std::string &what) {
+      std::string text = c.operands(c.find("upload parameters of " + what));
+      return text.substr(text.find("w:"));
+    };
+    std::string a = "parameters of 1024 bytes #0",
+                b = "parameters of 1024 bytes #2";
+    bool late = staleness == 1;
+    EXPECT_EQ(place("block0 for slot 0"),
+              "w:" + (late ? a + "," + b : a) + "; ");
+    EXPECT_EQ(place("block3 for slot 1"),
+              "w:" + (late ? a + "," + b : a) + "; ");
+    EXPECT_EQ(place("block5 for slot 1"),
+              "w:" + (late ? b + "," + a : b) + "; ");
+    EXPECT_EQ(place("block2 for slot 2"),
+              "w:" + (late ? b + "," + a : b) + "; ");
+  }
+}
+
+TEST(Transfers, SmallSharedParametersHaveBuffersForTwoSlots) {
+  for (uint64_t bytes : {256u, 4096u}) {
+    Model model = chainModel(5, 1, 1, 1);
+    shareTable(model, bytes);
+    Case c(model, {stage(StageKind::Fused, 0, 5)}, 1, SaveSet::Products,
+           SaveSet::Products, {1, 1});
+    EXPECT_EQ(c.operands(c.find("upload parameters of table for slot 0")),
+              bytes == 256 ? "parameters of 'table'; w:shared parameters of "
+                             "256 bytes #0,shared parameters of 256 bytes #1; "
+                           : "parameters of 'table'; w:parameters of 4096 "
+                             "bytes #0; ");
+  }
+}
+
 TEST(Transfers, KeptSetsTravelAndAreNotRebuilt) {
   for (SaveSet keep : {SaveSet::Products, SaveSet::All}) {
     Case c(chainModel(3, 1), threeStages(), 1, keep, keep);
@@ -233,7 +273,10 @@ TEST(Transfers, CopiesAlternateWithStaleness) {
   // Iteration t reads copy t + 1; its update writes the same one again.
   EXPECT_EQ(late.operands(late.find("upload parameters of block0 for slot 0")),
             "parameters of 'block0' even,parameters of 'block0' odd+1; "
-            "w:parameters of 1024 bytes #0; ");
+            "w:parameters of 1024 bytes #0,parameters of 1024 bytes #2; ");
+  EXPECT_EQ(late.operands(late.find("zero gradient of 'block0' by layer "
+                                    "'layer0'")),
+            "w:gradients of 2048 bytes #1,gradients of 2048 bytes #3; ");
   EXPECT_EQ(late.operands(late.find("update block0")),
             "gradient of 'block0' by layer 'layer0'; master of 'block0'; "
             "w:master of 'block0'; rw:moment 0 of 'block0'; "
@@ -260,13 +303,24 @@ TEST(Transfers, AddsRoundsThenUsesInOrder) {
   for (const Op &op : c.schedule.ops)
     if (op.kind == OpKind::Accumulate && op.block == 0)
       adds.push_back(op.name + (op.first ? " first" : ""));
-  EXPECT_EQ(adds,
-            (std::vector<std::string>{
-                "add gradient of 'block0' by layer 'layer2' round 0 first",
-                "add gradient of 'block0' by layer 'layer0' round 0 first",
-                "add gradient of 'block0' by layer 'layer2' round 1",
-                "add gradient of 'block0' by layer 'layer0' round 1",
-                "add use of block0 by layer2"}));
+  EXPECT_EQ(adds, (std::vector<std::string>{
+                      "add gradient of 'block0' by layer 'layer2' round 1",
+                      "add gradient of 'block0' by layer 'layer0' round 1",
+                      "add use of block0 by layer2"}));
+  // The first round's gradients land where the others are added.
+  const Op &first =
+      c.find("download gradient of 'block0' by layer 'layer2' round 0");
+  const Op &add = c.find("add gradient of 'block0' by layer 'layer2' round 1");
+  EXPECT_EQ(first.operands[1].buffers, add.operands[0].buffers);
+  EXPECT_EQ(c.schedule.buffers[add.operands[0].buffers[0]].space,
+            Space::Pinned);
+  // Rounded ones do not: sums are f32.
+  Model rounded = chainModel(3, 1, 2, 0, true);
+  rounded.roundGradients = true;
+  Case r(rounded, threeStages());
+  EXPECT_TRUE(
+      r.find("add gradient of 'block0' by layer 'layer2' round 0").first);
+  EXPECT_EQ(r.verify(), "");
 }
 
 TEST(Transfers, RoundsGradientsBeforeTheyTravel) {

@@ -58,13 +58,13 @@ public:
 
   /// What a kind of device left that orders its own tasks among each other
   /// without the host, for `value`; null: nothing. Belongs to the thread that
-  /// submits.
+  /// issues for the device on which the event's task runs for `value`.
   void *native(uint32_t value) const {
-    const Native &native = natives[value % 2];
+    const Native &native = natives[value % 4];
     return native.value == value ? native.handle : nullptr;
   }
   void setNative(uint32_t value, void *handle) {
-    natives[value % 2] = {handle, value};
+    natives[value % 4] = {handle, value};
   }
 
   /// Less than half of what the difference of two words can express.
@@ -81,7 +81,9 @@ private:
   }
 
   std::atomic<uint32_t> counters[2] = {0, 0};
-  Native natives[2];
+  /// Two iterations are in flight: when one is issued that takes a place again,
+  /// all who could look for the last one's handle have been issued.
+  Native natives[4];
 };
 
 /// Memory of one arena, in bytes.
@@ -125,6 +127,10 @@ struct Task {
     const Event *event = nullptr;
     uint32_t distance = 0;
     uint32_t index = 0; ///< Which operation, for messages.
+    /// The operation is one of this task's device, and of its lanes for state
+    /// as this is, or of the others: what the device left in the event may be
+    /// used.
+    bool sameIssuer = false;
   };
   TaskKind kind = TaskKind::Host;
   uint32_t index = 0; ///< Which operation of the program.
@@ -196,6 +202,8 @@ public:
   virtual ~Device() = default;
   virtual Buffer arena() = 0;
   virtual Lane &lane(program::Lane kind) = 0;
+  /// Nanoseconds that a thread of the device's own has spent in issuing.
+  virtual int64_t issueTime() const { return 0; }
   /// Lets all devices of the pool copy from and to host memory, and wait for
   /// events that lie in it. Called on one of them, before the first task that
   /// does; whole pages, which outlive the pool. `what`: for errors.

@@ -72,10 +72,11 @@ Status CudaDevice::prepare() {
   for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
     if (lane >= kAlwaysLanes && options.capacity[lane] == 0)
       continue;
-    lanes[lane] = std::make_unique<CudaLane>(*this);
-    if (Status status =
-            lanes[lane]->open(options.capacity[lane], 0,
-                              options.delays.seed * 1000003 + index * 8 + lane);
+    lanes.push_back(
+        std::make_unique<CudaLane>(*this, /*ofState=*/lane >= kAlwaysLanes));
+    if (Status status = lanes.back()->open(options.capacity[lane], 0,
+                                           options.delays.seed * 1000003 +
+                                               index * 8 + lane);
         !status.ok())
       return status;
   }
@@ -108,11 +109,20 @@ Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
   result->thread = std::thread([&self = *result] { self.complete(); });
   pthread_setname_np(result->thread.native_handle(),
                      format("GPU %u", index).c_str());
+  uint32_t tasks[2] = {0, 0};
+  for (size_t lane = 0; lane < result->lanes.size(); ++lane)
+    tasks[lane >= kAlwaysLanes] += result->lanes[lane]->capacity();
+  if (pool->members().size() > 1)
+    result->issuer = std::make_unique<IssueThread>(index, tasks[0]);
+  if (tasks[1] != 0)
+    result->stateIssuer = std::make_unique<IssueThread>(index, tasks[1]);
   device = std::move(result);
   return Status::success();
 }
 
 CudaDevice::~CudaDevice() {
+  issuer.reset();
+  stateIssuer.reset();
   if (thread.joinable()) {
     closing.store(true, std::memory_order_release);
     wake();

@@ -11,6 +11,7 @@
 
 #include "../Host/HostDevice.h"
 #include "CudaLane.h"
+#include "IssueThread.h"
 #include <thread>
 
 namespace rondo::runtime::cuda {
@@ -29,6 +30,7 @@ public:
   Status share(Buffer memory, const std::string &what) override {
     return pool->share(memory, what);
   }
+  int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
   DeviceReport report() const override;
 
   // The rest is for its lanes.
@@ -37,8 +39,15 @@ public:
       : pool(pool), index(index), program(program), options(options) {}
   const Driver &driver() const { return pool->driver(); }
   Status makeCurrent() const;
-  /// A task was submitted.
+  /// A task was issued.
   void wake();
+  /// Who issues a lane's tasks; null: whoever submits them.
+  IssueThread *issuing(bool ofState) const {
+    return ofState ? stateIssuer.get() : issuer.get();
+  }
+  /// Whether tasks of all lanes are issued by one thread, and those of all
+  /// devices.
+  bool isOneIssuer() const { return !issuer && !stateIssuer; }
 
   const std::shared_ptr<CudaPool> pool;
   const uint32_t index;
@@ -57,10 +66,14 @@ private:
   uint64_t freeBefore = 0, freeAfter = 0;
   Arena words; ///< What streams and kernels write for the host.
   uint64_t wordsUsed = 0;
-  std::unique_ptr<CudaLane> lanes[kDeviceLanes];
+  std::vector<std::unique_ptr<CudaLane>> lanes;
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;
+  std::unique_ptr<IssueThread> issuer;
+  /// State lanes hold more tasks than a stream has room for: whoever issues
+  /// them must wait, and no other lane with it.
+  std::unique_ptr<IssueThread> stateIssuer;
 };
 
 } // namespace rondo::runtime::cuda

@@ -88,8 +88,7 @@ private:
                               ///< host runs are empty.
   std::vector<Call> calls_;
   std::vector<Place> places;
-  std::vector<Address> values; ///< A launch's parameters.
-  std::vector<void *> parameters;
+  size_t mostPlaces = 0; ///< Addresses of a call.
 };
 
 } // namespace rondo::runtime::cuda

@@ -27,6 +27,9 @@ static uint64_t mix(uint64_t value) {
 
 Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
   const Driver &driver = device.driver();
+  // What pins memory for all devices leaves another one's context current.
+  if (Status status = device.makeCurrent(); !status.ok())
+    return status;
   random = seed;
   // One place stays empty: the event of the task before the head is still read.
   ring.resize(std::bit_ceil(std::max(capacity + 1, 16u)));
@@ -97,6 +100,13 @@ void CudaLane::fail(const TaskCall &call, const Status &status) {
 //===----------------------------------------------------------------------===//
 
 void CudaLane::submit(const TaskCall &call) {
+  if (IssueThread *issuer = device.issuing(ofState))
+    issuer->push(this, call);
+  else
+    issueNow(call);
+}
+
+void CudaLane::issueNow(const TaskCall &call) {
   uint32_t number = tail.load(std::memory_order_relaxed);
   for (uint32_t first;
        number - (first = head.load(std::memory_order_acquire)) >=
@@ -121,7 +131,11 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
     if (wait.event->reached(value))
       continue;
     Result result = Success;
-    if (void *native = wait.event->native(value))
+    // Of another thread's task this one does not know whether it was issued.
+    void *native = device.isOneIssuer() || wait.sameIssuer
+                       ? wait.event->native(value)
+                       : nullptr;
+    if (native)
       result =
           driver.streamWaitEvent(stream, static_cast<EventHandle>(native), 0);
     else

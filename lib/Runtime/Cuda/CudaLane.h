@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whoever submits puts the task on the stream at once, behind its waits: for
-// another stream's task an event of CUDA's, for the host's a word in pinned
-// memory that the stream watches. Nobody blocks. The device's own thread looks
-// for words that streams write when a task is done, and tells the host.
+// Whoever submits puts the task on the stream at once, behind its waits; where
+// there are several devices, a thread for each does it in the order of
+// submission. For a task of another stream of the device the stream waits for
+// an event of CUDA's, for the host's and for other devices' for a word in
+// pinned memory. Nobody blocks. The device's own thread looks for words that
+// streams write when a task is done, and tells the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +26,11 @@ class CudaDevice;
 
 class CudaLane final : public Lane {
 public:
-  explicit CudaLane(CudaDevice &device) : device(device) {}
+  /// `ofState`: a lane for optimizer state.
+  CudaLane(CudaDevice &device, bool ofState)
+      : device(device), ofState(ofState) {}
   ~CudaLane() override;
-  /// With the device's context current. `priority`: smaller is more urgent.
+  /// Makes the device's context current. `priority`: smaller is more urgent.
   /// `seed`: of delays.
   Status open(uint32_t capacity, int priority, uint64_t seed);
   void submit(const TaskCall &call) override;
@@ -38,7 +42,9 @@ public:
     return copiedBytes.load(std::memory_order_relaxed);
   }
 
-  // The rest is for the device's thread.
+  // The rest is for the device's threads.
+  void issueNow(const TaskCall &call);
+  uint32_t capacity() const { return (uint32_t)ring.size() - 1; }
   bool pending() const {
     return head.load(std::memory_order_relaxed) !=
            tail.load(std::memory_order_acquire);
@@ -65,6 +71,7 @@ private:
   Address statusWord(uint32_t number) const;
 
   CudaDevice &device;
+  const bool ofState;
   Stream stream = nullptr;
   std::vector<Place> ring; ///< Its size is a power of two.
   std::atomic<uint32_t> head{0}, tail{0};

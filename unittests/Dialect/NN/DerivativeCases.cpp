@@ -377,9 +377,11 @@ static OpCase makeMatmul(MLIRContext &context, Random &random, Type element) {
   Value rhs = m.floats(
       matrix(sharedRhs ? Shape() : batch, depth, columns, transposeRhs));
   RankedTensorType type = m.type(matrix(batch, rows, columns, false));
-  if (element.getIntOrFloatBitWidth() == 16 && random.flip())
+  // Drawn whatever the element type, so that a seed has one shape.
+  bool isWide = random.flip(), wantsBias = random.flip();
+  if (element.getIntOrFloatBitWidth() == 16 && isWide)
     type = RankedTensorType::get(type.getShape(), m.builder.getF32Type());
-  bool hasBias = (sharedRhs || batch.empty()) && random.flip();
+  bool hasBias = wantsBias && (sharedRhs || batch.empty());
   Value bias = hasBias ? m.floats({columns}) : Value();
   auto op = MatmulOp::create(m.builder, m.loc, type, lhs, rhs, bias,
                              transposeLhs, transposeRhs);

@@ -35,8 +35,7 @@ static Value createMatmul(Primitives &p, Value lhs, Value rhs,
                           bool transposeRhs, RankedTensorType type) {
   OpBuilder &builder = p.getBuilder();
   return MatmulOp::create(builder, p.getLoc(), type, lhs, rhs,
-                          /*transpose_lhs=*/nullptr,
-                          transposeRhs ? builder.getUnitAttr() : nullptr);
+                          /*transposeLhs=*/false, transposeRhs);
 }
 
 /// The index along `axis` of every score, as i64.

@@ -1,0 +1,61 @@
+//===- IssueThread.h - Issues a device's tasks ------------------*- C++ -*-===//
+//
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stream takes about a thousand launches ahead; who issues more is blocked
+// until the GPU has come so far. Tasks come slot by slot, each for one device,
+// so one thread for all devices would keep one busy while the others are out of
+// work. Where there are several, each has a thread of its own, which issues
+// what it is given in that order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RONDO_LIB_RUNTIME_CUDA_ISSUETHREAD_H
+#define RONDO_LIB_RUNTIME_CUDA_ISSUETHREAD_H
+
+#include "rondo/Runtime/Device.h"
+#include <memory>
+#include <thread>
+
+namespace rondo::runtime::cuda {
+
+class CudaLane;
+
+class IssueThread {
+public:
+  /// Room for `capacity` tasks.
+  IssueThread(uint32_t index, uint32_t capacity);
+  /// Issues what it was given.
+  ~IssueThread();
+  IssueThread(const IssueThread &) = delete;
+  IssueThread &operator=(const IssueThread &) = delete;
+
+  /// From any thread. Blocks only when there is no room.
+  void push(CudaLane *lane, const TaskCall &call);
+  /// Nanoseconds spent in issuing, so far.
+  int64_t busy() const { return busyTime.load(std::memory_order_relaxed); }
+
+private:
+  struct Place {
+    /// Round after round: 2 n where round n may be written, 2 n + 1 where it
+    /// may be read.
+    std::atomic<uint32_t> turn{0};
+    CudaLane *lane = nullptr; ///< Null: the end.
+    TaskCall call;
+  };
+  void run();
+
+  uint32_t bits;
+  std::unique_ptr<Place[]> ring;
+  std::atomic<uint32_t> next{0}; ///< Places handed out.
+  std::atomic<int64_t> busyTime{0};
+  std::thread thread;
+};
+
+} // namespace rondo::runtime::cuda
+
+#endif // RONDO_LIB_RUNTIME_CUDA_ISSUETHREAD_H
