@@ -52,7 +52,8 @@ typedef struct rondo_session rondo_session;
 typedef enum rondo_code {
   RONDO_OK = 0,
   RONDO_USER_ERROR = 1, /* a file, an input or a weight cannot be used */
-  RONDO_BAD_OPTION = 2,
+  RONDO_BAD_OPTION = 2, /* an option or an argument is wrong: a pointer that
+                           may not be NULL, a number out of range */
   RONDO_DEVICE_ERROR = 4,
   RONDO_INTERNAL_ERROR = 70
 } rondo_code;
@@ -73,6 +74,9 @@ RONDO_EXPORT const char *rondo_list_devices(void);
 /* Whether a file can be written there. Changes nothing; for those who would
  * like to know before they train for a week. */
 RONDO_EXPORT rondo_error *rondo_check_output_file(const char *path);
+/* Whether writing one of two paths replaces or changes the other: 1 or 0. Goes
+ * by device and inode, through links; NULL is no file. */
+RONDO_EXPORT int rondo_same_file(const char *a, const char *b);
 /* Written beside `path` and renamed, as everything that a session writes: what
  * was there stays until the new file is whole. */
 RONDO_EXPORT rondo_error *rondo_write_file(const char *path, const void *data,
@@ -140,13 +144,21 @@ RONDO_EXPORT rondo_error *
 rondo_program_get_parameter(const rondo_program *program, uint32_t index,
                             rondo_parameter_info *info);
 
+/* Whether a session that reads `weights` (as in rondo_session_options) may
+ * write `path`: not over the program, the files of weights that it names, or
+ * those of `weights`. With `is_save`, weights are written, which may replace
+ * the one .safetensors file that they came from. */
+RONDO_EXPORT rondo_error *
+rondo_program_check_output(const rondo_program *program, const char *weights,
+                           const char *path, int is_save);
+
 /* ---- Sessions ----------------------------------------------------------- */
 
 typedef struct rondo_session_options {
   size_t size;
   const char *device; /* "host:4"; NULL: host, as many as the program wants */
-  uint32_t host_threads; /* share the optimizer's work; 0: one a processor, less
-                            those of devices */
+  uint32_t host_threads; /* share the optimizer's work, up to 1024; 0: one a
+                            processor, less those of devices */
   const char *weights;   /* FILE.safetensors, INDEX.json, a directory,
                             random:SEED; NULL: what the program names */
   const char
@@ -158,6 +170,10 @@ typedef struct rondo_session_options {
   uint32_t delay_us;
 } rondo_session_options;
 
+/* What can be said without a program. */
+RONDO_EXPORT rondo_error *
+rondo_check_session_options(const rondo_session_options *options);
+/* `options` may be NULL. */
 RONDO_EXPORT rondo_error *
 rondo_session_open(const rondo_program *program,
                    const rondo_session_options *options,
@@ -249,7 +265,8 @@ RONDO_EXPORT rondo_error *rondo_session_write_parameter(rondo_session *session,
                                                         rondo_quantity quantity,
                                                         const float *values,
                                                         uint64_t elements);
-/* A safetensors file, written beside `path` and renamed. */
+/* A safetensors file, written beside `path` and renamed. Refused, as every file
+ * that a session writes, over one that it reads: rondo_program_check_output. */
 RONDO_EXPORT rondo_error *rondo_session_save(rondo_session *session,
                                              const char *path,
                                              rondo_quantity quantity,

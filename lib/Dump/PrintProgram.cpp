@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "rondo/Dump/Dump.h"
 #include "rondo/Runtime/ProgramFormat.h"
+#include "rondo/Runtime/WeightFile.h"
 #include <iomanip>
 #include <ostream>
 
@@ -223,6 +224,14 @@ void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
         << ", block " << parameter->block() << " + "
         << parameter->member_offset() << "\n";
   }
+  if (table.weight_files())
+    out << "\nweight files\n";
+  for (const WeightFile *file : orEmpty(table.weight_files()))
+    out << "  " << text(file->location()) << " "
+        << runtime::FileIdentity{file->size(), file->hash_low(),
+                                 file->hash_high()}
+               .text()
+        << "\n";
   out << "\nbuffers\n";
   uint32_t number = 0;
   for (const Buffer *buffer : orEmpty(table.buffers())) {

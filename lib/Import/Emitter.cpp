@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emitter.h"
+#include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
 

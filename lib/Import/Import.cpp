@@ -466,7 +466,8 @@ OwningOpRef<ModuleOp> Importer::run() {
 OwningOpRef<ModuleOp> importModel(const ImportOptions &options,
                                   MLIRContext *context) {
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
-  std::unique_ptr<ModelFile> file = ModelFile::open(options.path, context);
+  std::unique_ptr<ModelFile> file =
+      ModelFile::open(options.path, context, options.externalFiles);
   if (!file)
     return nullptr;
   return Importer(*file, options, context).run();

@@ -32,15 +32,17 @@ enum : uint32_t {
 static constexpr uint64_t maxModelBytes = (uint64_t(1) << 31) - 1;
 static constexpr int64_t minOpset = 13, maxOpset = 24, maxIrVersion = 13;
 
-std::unique_ptr<ModelFile> ModelFile::open(StringRef path,
-                                           MLIRContext *context) {
+std::unique_ptr<ModelFile> ModelFile::open(StringRef path, MLIRContext *context,
+                                           std::vector<std::string> *external) {
   StringRef name = path == "-" ? "<stdin>" : path;
   Location loc = FileLineColLoc::get(context, name, 0, 0);
   std::unique_ptr<ModelFile> file(new ModelFile(path, loc));
-  if (failed(file->read()) || failed(file->checkVersions()) ||
-      failed(file->collectInitializers()))
-    return nullptr;
-  return file;
+  bool good = succeeded(file->read()) && succeeded(file->checkVersions()) &&
+              succeeded(file->collectInitializers());
+  if (external)
+    for (auto &entry : file->externalFiles)
+      external->push_back(entry.first);
+  return good ? std::move(file) : nullptr;
 }
 
 StringRef ModelFile::getFileName() const {

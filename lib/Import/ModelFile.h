@@ -42,8 +42,10 @@ class ModelFile {
 public:
   /// Reads and checks everything that can be checked without looking at nodes:
   /// wire format, versions, initializers. Reports all errors.
+  /// `external`, if not null, gets the names of files of external data.
   static std::unique_ptr<ModelFile> open(llvm::StringRef path,
-                                         mlir::MLIRContext *context);
+                                         mlir::MLIRContext *context,
+                                         std::vector<std::string> *external);
 
   const onnx::ModelProto &getModel() const { return model; }
   const onnx::GraphProto &getGraph() const { return model.graph(); }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/CompileMain.h"
+#include "InputFiles.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -63,10 +64,13 @@ static LogicalResult checkGroups(ModuleOp module, const Config &config) {
 
 /// The module to start from: an imported model with its configuration, or IR
 /// that carries its own.
-static OwningOpRef<ModuleOp> loadModule(const CompileOptions &options,
-                                        MLIRContext *context) {
+static OwningOpRef<ModuleOp>
+loadModule(const CompileOptions &options, MLIRContext *context,
+           std::vector<std::string> &externalFiles) {
   if (!options.isIR) {
-    OwningOpRef<ModuleOp> module = importModel(options.import, context);
+    ImportOptions import = options.import;
+    import.externalFiles = &externalFiles;
+    OwningOpRef<ModuleOp> module = importModel(import, context);
     if (!module || failed(checkGroups(*module, options.config)))
       return nullptr;
     options.config.write(*module);
@@ -157,12 +161,14 @@ int compileMain(int argc, char **argv) {
       llvm::errs() << "rondo-compile: " << message << "\n";
     return int(ExitCode::BadFlags);
   }
-  if (!options->isIR &&
-      llvm::sys::fs::equivalent(options->input, options->output)) {
-    llvm::errs() << "rondo-compile: -o " << options->output
-                 << " is the model itself\n";
+  auto isLost = [&](const std::string &what) {
+    if (!what.empty())
+      llvm::errs() << "rondo-compile: -o " << options->output << " " << what
+                   << "\n";
+    return !what.empty();
+  };
+  if (isLost(findOverwritten(*options)))
     return int(ExitCode::BadFlags);
-  }
   // Before minutes are spent on what cannot be written.
   if (!isStream(options->output) &&
       failed(printStatus(runtime::checkOutputFile(options->output))))
@@ -180,9 +186,15 @@ int compileMain(int argc, char **argv) {
                                        : ExitCode::UserError);
   };
 
-  OwningOpRef<ModuleOp> module = loadModule(*options, &context);
+  std::vector<std::string> external;
+  OwningOpRef<ModuleOp> module = loadModule(*options, &context, external);
+  if (isLost(findOverwrittenWeights(*options, module ? *module : ModuleOp(),
+                                    external)))
+    return int(ExitCode::BadFlags);
   if (!module)
     return failed_();
+  if (!options->isIR && failed(recordWeightFiles(*module)))
+    return int(ExitCode::UserError);
   FailureOr<Config> config = Config::read(*module);
   if (failed(config))
     return int(ExitCode::UserError);

@@ -428,6 +428,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   if (auto error = takePhases(flags, options))
     return std::move(error);
   options.output = flags.output;
+  if (llvm::StringRef(flags.target).ends_with(".json"))
+    options.machineFile = flags.target;
   if (options.output.empty()) {
     llvm::SmallString<128> name(llvm::sys::path::filename(options.input));
     llvm::sys::path::replace_extension(name, "rondo");

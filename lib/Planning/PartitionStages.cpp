@@ -65,6 +65,16 @@ static SmallVector<SaveChoice> choicesOf(Recompute recompute) {
   return {full, elementwise, none};
 }
 
+/// Where nothing else fits: backward reads products alone and computes the rest
+/// once more. More work than any other way, and least memory.
+static std::optional<SaveChoice> lastResortOf(Recompute recompute) {
+  using scheduling::SaveSet;
+  if (recompute != Recompute::Full && recompute != Recompute::Auto)
+    return std::nullopt;
+  return SaveChoice{SaveSet::Input, SaveSet::Products,
+                    "full, elementwise twice"};
+}
+
 /// Plans one choice under `limit` bytes a device, all the way to its memory
 /// plan. `excess` is by how much that exceeds the device.
 static scheduling::Outcome planOnce(const planning::ModelInfo &info,
@@ -182,21 +192,24 @@ struct PartitionStages
     scheduling::Machine machine = config->getMachine();
     std::optional<Candidate> best;
     scheduling::Outcome why = scheduling::Outcome::success();
-    for (const SaveChoice &choice : choicesOf(config->recompute)) {
+    // False: it is no use to try another way.
+    auto consider = [&](const SaveChoice &choice) {
       Candidate candidate;
       scheduling::Outcome outcome =
           planWithin(*info, machine, *config, choice, candidate);
-      if (!outcome) {
-        // Keep the first reason: full recomputation needs least memory.
-        if (why.ok)
-          why = outcome;
-        if (!outcome.infeasible)
-          break;
-        continue;
-      }
-      if (!best || candidate.betterThan(*best))
+      if (outcome && (!best || candidate.betterThan(*best)))
         best = std::move(candidate);
-    }
+      // Full recomputation needs least memory: its reason counts.
+      if (!outcome && (why.ok || choice.keep == scheduling::SaveSet::Input))
+        why = outcome;
+      return outcome || outcome.infeasible;
+    };
+    bool useful = true;
+    for (const SaveChoice &choice : choicesOf(config->recompute))
+      useful = useful && consider(choice);
+    std::optional<SaveChoice> lastResort = lastResortOf(config->recompute);
+    if (!best && useful && lastResort)
+      consider(*lastResort);
     if (!best)
       return sched::report(info->chain.getLoc(), why);
     OpBuilder builder(module.getBodyRegion());

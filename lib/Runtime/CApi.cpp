@@ -11,6 +11,7 @@
 #include "rondo/Runtime/Session.h"
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 using namespace rondo;
@@ -57,12 +58,45 @@ static rondo_error *guarded(Body body) {
   }
 }
 
+namespace {
+
+/// An argument that may not be NULL.
+struct Argument {
+  const char *name;
+  const void *pointer;
+};
+
+} // namespace
+
+/// Runs `body` if all arguments are there.
+template <typename Body>
+static rondo_error *guarded(std::initializer_list<Argument> arguments,
+                            Body body) {
+  return guarded([&]() -> Status {
+    for (const Argument &argument : arguments)
+      if (!argument.pointer)
+        return flagsError(std::string("the argument '") + argument.name +
+                          "' is NULL");
+    return body();
+  });
+}
+
+static Status noSize() {
+  return flagsError("a structure without its size was given to the runtime "
+                    "(see RONDO_INIT)");
+}
+
+static Status checkQuantity(rondo_quantity quantity) {
+  return (unsigned)quantity <= RONDO_SECOND_MOMENT
+             ? Status::success()
+             : flagsError(format("there is no quantity %d", (int)quantity));
+}
+
 /// Copies as much of `source` as the caller's structure has room for.
 template <typename T>
 static Status give(const T &source, T *target) {
   if (!target || target->size < sizeof(size_t))
-    return internalError("a structure without its size was given to the "
-                         "runtime (see RONDO_INIT)");
+    return noSize();
   size_t size = std::min(target->size, sizeof(T));
   std::memcpy(reinterpret_cast<char *>(target) + sizeof(size_t),
               reinterpret_cast<const char *>(&source) + sizeof(size_t),
@@ -96,15 +130,26 @@ const char *rondo_list_devices(void) {
 }
 
 rondo_error *rondo_check_output_file(const char *path) {
-  return guarded([&] { return checkOutputFile(path); });
+  return guarded({{"path", path}}, [&] { return checkOutputFile(path); });
+}
+
+int rondo_same_file(const char *a, const char *b) {
+  bool same = false;
+  rondo_error_free(guarded({{"a", a}, {"b", b}}, [&] {
+    same = sameFile(a, b);
+    return Status::success();
+  }));
+  return same;
 }
 
 rondo_error *rondo_write_file(const char *path, const void *data,
                               size_t bytes) {
-  return guarded([&] {
-    return writeFile(
-        path, [&](std::FILE *file) { std::fwrite(data, 1, bytes, file); });
-  });
+  return guarded({{"path", path}, {"data", bytes ? (const void *)data : ""}},
+                 [&] {
+                   return writeFile(path, [&](std::FILE *file) {
+                     std::fwrite(data, 1, bytes, file);
+                   });
+                 });
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,7 +157,7 @@ rondo_error *rondo_write_file(const char *path, const void *data,
 //===----------------------------------------------------------------------===//
 
 rondo_error *rondo_program_load(const char *path, rondo_program **program) {
-  return guarded([&]() -> Status {
+  return guarded({{"path", path}, {"program", program}}, [&]() -> Status {
     std::unique_ptr<Program> loaded;
     if (Status status = Program::load(path, loaded); !status.ok())
       return status;
@@ -125,7 +170,7 @@ void rondo_program_free(rondo_program *program) { delete program; }
 
 rondo_error *rondo_program_get_info(const rondo_program *program,
                                     rondo_program_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"program", program}, {"info", info}}, [&]() -> Status {
     const program::Program &table = program->program->table();
     rondo_program_info result{};
     result.name = cString(table.name());
@@ -158,7 +203,7 @@ rondo_error *rondo_program_get_info(const rondo_program *program,
 
 rondo_error *rondo_program_get_input(const rondo_program *program,
                                      uint32_t index, rondo_input_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"program", program}, {"info", info}}, [&]() -> Status {
     const auto *inputs = program->program->table().inputs();
     if (index >= sizeOf(inputs))
       return userError(format("input %u of %u", index, sizeOf(inputs)));
@@ -175,7 +220,7 @@ rondo_error *rondo_program_get_input(const rondo_program *program,
 rondo_error *rondo_program_get_parameter(const rondo_program *program,
                                          uint32_t index,
                                          rondo_parameter_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"program", program}, {"info", info}}, [&]() -> Status {
     const auto *parameters = program->program->table().parameters();
     if (index >= sizeOf(parameters))
       return userError(format("parameter %u of %u", index, sizeOf(parameters)));
@@ -192,32 +237,55 @@ rondo_error *rondo_program_get_parameter(const rondo_program *program,
   });
 }
 
+rondo_error *rondo_program_check_output(const rondo_program *program,
+                                        const char *weights, const char *path,
+                                        int is_save) {
+  return guarded({{"program", program}, {"path", path}}, [&] {
+    return program->program->checkNotRead(path, weights ? weights : "",
+                                          is_save != 0);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Sessions
 //===----------------------------------------------------------------------===//
 
+/// `options` may be NULL, and of an older or newer header.
+static Status readOptions(const rondo_session_options *options,
+                          SessionOptions &opened) {
+  rondo_session_options given = RONDO_INIT(rondo_session_options);
+  if (options) {
+    if (options->size < sizeof(size_t))
+      return noSize();
+    std::memcpy(&given, options, std::min(options->size, sizeof given));
+  }
+  auto set = [](std::string &target, const char *source) {
+    target = source ? source : "";
+  };
+  set(opened.device, given.device);
+  set(opened.weights, given.weights);
+  set(opened.weightsPrefix, given.weights_prefix);
+  opened.hostThreads = given.host_threads;
+  opened.trace = given.trace != 0;
+  opened.watchdogSeconds = given.watchdog_seconds;
+  opened.delays = {given.delay_seed, given.delay_us};
+  return Session::checkOptions(opened);
+}
+
+rondo_error *rondo_check_session_options(const rondo_session_options *options) {
+  return guarded([&] {
+    SessionOptions opened;
+    return readOptions(options, opened);
+  });
+}
+
 rondo_error *rondo_session_open(const rondo_program *program,
                                 const rondo_session_options *options,
                                 rondo_session **session) {
-  return guarded([&]() -> Status {
-    rondo_session_options given = RONDO_INIT(rondo_session_options);
-    if (options) {
-      if (options->size < sizeof(size_t))
-        return internalError("a structure without its size was given to the "
-                             "runtime (see RONDO_INIT)");
-      std::memcpy(&given, options, std::min(options->size, sizeof given));
-    }
+  return guarded({{"program", program}, {"session", session}}, [&]() -> Status {
     SessionOptions opened;
-    auto set = [](std::string &target, const char *source) {
-      target = source ? source : "";
-    };
-    set(opened.device, given.device);
-    set(opened.weights, given.weights);
-    set(opened.weightsPrefix, given.weights_prefix);
-    opened.hostThreads = given.host_threads;
-    opened.trace = given.trace != 0;
-    opened.watchdogSeconds = given.watchdog_seconds;
-    opened.delays = {given.delay_seed, given.delay_us};
+    if (Status status = readOptions(options, opened); !status.ok())
+      return status;
     auto result = std::make_unique<rondo_session>();
     result->program = program->program;
     if (Status status =
@@ -233,37 +301,45 @@ void rondo_session_close(rondo_session *session) { delete session; }
 
 rondo_error *rondo_session_set_input_file(rondo_session *session,
                                           const char *name, const char *path) {
-  return guarded([&] { return session->session->setInputFile(name, path); });
+  return guarded({{"session", session}, {"name", name}, {"path", path}},
+                 [&] { return session->session->setInputFile(name, path); });
 }
 
 rondo_error *rondo_session_set_input(rondo_session *session, const char *name,
                                      rondo_element_type type, uint32_t rank,
                                      const int64_t *shape, const void *data) {
-  return guarded([&] {
-    return session->session->setInput(name, (program::ElementType)type,
-                                      std::span<const int64_t>(shape, rank),
-                                      data);
-  });
+  return guarded(
+      {{"session", session},
+       {"name", name},
+       {"shape", rank ? (const void *)shape : ""},
+       {"data", data}},
+      [&] {
+        if ((unsigned)type > RONDO_BOOL)
+          return flagsError(format("there is no element type %d", (int)type));
+        return session->session->setInput(name, (program::ElementType)type,
+                                          std::span<const int64_t>(shape, rank),
+                                          data);
+      });
 }
 
 rondo_error *rondo_session_set_order(rondo_session *session, int shuffle,
                                      uint64_t seed, uint32_t epochs) {
-  return guarded(
-      [&] { return session->session->setOrder(shuffle != 0, seed, epochs); });
+  return guarded({{"session", session}}, [&] {
+    return session->session->setOrder(shuffle != 0, seed, epochs);
+  });
 }
 
 rondo_error *rondo_session_set_learning_rate(rondo_session *session,
                                              const char *schedule,
                                              uint64_t total_steps) {
-  return guarded([&] {
-    return session->session->setLearningRate(schedule ? schedule : "",
-                                             total_steps);
+  return guarded({{"session", session}, {"schedule", schedule}}, [&] {
+    return session->session->setLearningRate(schedule, total_steps);
   });
 }
 
 rondo_error *rondo_session_get_steps(rondo_session *session,
                                      uint64_t *available, uint64_t *per_epoch) {
-  return guarded([&]() -> Status {
+  return guarded({{"session", session}}, [&]() -> Status {
     uint64_t steps = 0;
     if (Status status = session->session->stepsAvailable(steps); !status.ok())
       return status;
@@ -277,18 +353,20 @@ rondo_error *rondo_session_get_steps(rondo_session *session,
 
 rondo_error *rondo_session_start(rondo_session *session, uint64_t steps,
                                  int keep_gradients) {
-  return guarded(
-      [&] { return session->session->start(steps, keep_gradients != 0); });
+  return guarded({{"session", session}}, [&] {
+    return session->session->start(steps, keep_gradients != 0);
+  });
 }
 
 rondo_error *rondo_session_wait_loss(rondo_session *session, uint64_t step,
                                      double *loss) {
-  return guarded([&] { return session->session->waitLoss(step, *loss); });
+  return guarded({{"session", session}, {"loss", loss}},
+                 [&] { return session->session->waitLoss(step, *loss); });
 }
 
 rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
                                      rondo_step_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"session", session}, {"info", info}}, [&]() -> Status {
     StepResult done;
     if (Status status = session->session->waitStep(step, done); !status.ok())
       return status;
@@ -306,20 +384,23 @@ rondo_error *rondo_session_wait_step(rondo_session *session, uint64_t step,
 
 rondo_error *rondo_session_step(rondo_session *session, uint64_t steps,
                                 double *losses) {
-  return guarded([&]() -> Status {
-    uint64_t first = session->session->startedSteps();
-    if (Status status = session->session->start(steps); !status.ok())
-      return status;
-    for (uint64_t i = 0; i < steps; ++i)
-      if (Status status = session->session->waitLoss(first + i, losses[i]);
-          !status.ok())
-        return status;
-    return Status::success();
-  });
+  return guarded(
+      {{"session", session}, {"losses", steps ? (const void *)losses : ""}},
+      [&]() -> Status {
+        uint64_t first = session->session->startedSteps();
+        if (Status status = session->session->start(steps); !status.ok())
+          return status;
+        for (uint64_t i = 0; i < steps; ++i)
+          if (Status status = session->session->waitLoss(first + i, losses[i]);
+              !status.ok())
+            return status;
+        return Status::success();
+      });
 }
 
 rondo_error *rondo_session_synchronize(rondo_session *session) {
-  return guarded([&] { return session->session->synchronize(); });
+  return guarded({{"session", session}},
+                 [&] { return session->session->synchronize(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,10 +411,16 @@ rondo_error *rondo_session_read_parameter(rondo_session *session,
                                           const char *name,
                                           rondo_quantity quantity,
                                           float *values, uint64_t elements) {
-  return guarded([&] {
-    return session->session->readParameter(name, (uint32_t)quantity,
-                                           std::span<float>(values, elements));
-  });
+  return guarded({{"session", session},
+                  {"name", name},
+                  {"values", elements ? (const void *)values : ""}},
+                 [&] {
+                   if (Status status = checkQuantity(quantity); !status.ok())
+                     return status;
+                   return session->session->readParameter(
+                       name, (uint32_t)quantity,
+                       std::span<float>(values, elements));
+                 });
 }
 
 rondo_error *rondo_session_write_parameter(rondo_session *session,
@@ -341,15 +428,25 @@ rondo_error *rondo_session_write_parameter(rondo_session *session,
                                            rondo_quantity quantity,
                                            const float *values,
                                            uint64_t elements) {
-  return guarded([&] {
-    return session->session->writeParameter(
-        name, (uint32_t)quantity, std::span<const float>(values, elements));
-  });
+  return guarded({{"session", session},
+                  {"name", name},
+                  {"values", elements ? (const void *)values : ""}},
+                 [&] {
+                   if (Status status = checkQuantity(quantity); !status.ok())
+                     return status;
+                   return session->session->writeParameter(
+                       name, (uint32_t)quantity,
+                       std::span<const float>(values, elements));
+                 });
 }
 
 rondo_error *rondo_session_save(rondo_session *session, const char *path,
                                 rondo_quantity quantity, rondo_names names) {
-  return guarded([&] {
+  return guarded({{"session", session}, {"path", path}}, [&] {
+    if (Status status = checkQuantity(quantity); !status.ok())
+      return status;
+    if (names != RONDO_ONNX_NAMES && names != RONDO_SOURCE_NAMES)
+      return flagsError(format("there are no names %d", (int)names));
     return session->session->save(path, (uint32_t)quantity,
                                   names == RONDO_SOURCE_NAMES);
   });
@@ -357,7 +454,7 @@ rondo_error *rondo_session_save(rondo_session *session, const char *path,
 
 rondo_error *rondo_session_get_report(rondo_session *session,
                                       rondo_session_report *report) {
-  return guarded([&]() -> Status {
+  return guarded({{"session", session}, {"report", report}}, [&]() -> Status {
     if (Status status = session->session->report(session->report); !status.ok())
       return status;
     rondo_session_report result{};
@@ -383,7 +480,7 @@ rondo_error *rondo_session_get_report(rondo_session *session,
 
 rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index,
                                     rondo_lane_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"session", session}, {"info", info}}, [&]() -> Status {
     if (index >= session->report.lanes.size())
       return userError(format("lane %u of %zu: get the report first", index,
                               session->report.lanes.size()));
@@ -398,7 +495,7 @@ rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index,
 
 rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
                                       rondo_device_info *info) {
-  return guarded([&]() -> Status {
+  return guarded({{"session", session}, {"info", info}}, [&]() -> Status {
     if (index >= session->report.devices.size())
       return userError(format("device %u of %zu: get the report first", index,
                               session->report.devices.size()));
@@ -415,10 +512,12 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
 }
 
 rondo_error *rondo_session_begin_measuring(rondo_session *session) {
-  return guarded([&] { return session->session->beginMeasuring(); });
+  return guarded({{"session", session}},
+                 [&] { return session->session->beginMeasuring(); });
 }
 
 rondo_error *rondo_session_write_trace(rondo_session *session,
                                        const char *path) {
-  return guarded([&] { return session->session->writeTrace(path); });
+  return guarded({{"session", session}, {"path", path}},
+                 [&] { return session->session->writeTrace(path); });
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Inputs.h"
+#include "rondo/Runtime/OutputFile.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -87,9 +88,18 @@ Status Inputs::check(uint32_t index, const std::string &what,
   std::vector<int64_t> wanted(batch.begin(), batch.end());
   if (wanted.empty())
     wanted.push_back(1); // one value a micro-batch
-  bool same = shape.size() == wanted.size() &&
-              std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1);
-  if (!same) {
+  // Whoever gives so wrong a rank may not have so many extents.
+  if (shape.size() > 64)
+    return userError(format("input '%s': %s has %zu axes, the program wants "
+                            "%zu",
+                            name.c_str(), what.c_str(), shape.size(),
+                            wanted.size()));
+  uint64_t bytes = 0;
+  if (shape.size() != wanted.size() || shape[0] < 0 ||
+      !std::equal(shape.begin() + 1, shape.end(), wanted.begin() + 1) ||
+      __builtin_mul_overflow((uint64_t)shape[0], inputs[index].rowBytes,
+                             &bytes) ||
+      bytes > (uint64_t)INT64_MAX) {
     std::string text = "[samples";
     for (size_t i = 1; i < wanted.size(); ++i)
       text += ", " + std::to_string(wanted[i]);
@@ -140,6 +150,8 @@ Status Inputs::bindMemory(const std::string &name, program::ElementType type,
   uint32_t index = 0;
   if (Status status = find(name, index); !status.ok())
     return status;
+  if (!data)
+    return flagsError("input '" + name + "': there is no array");
   bool same = type == program.table().inputs()->Get(index)->type();
   if (Status status = check(index, "the array", elementName(type), same, shape);
       !status.ok())
@@ -174,32 +186,55 @@ uint64_t Inputs::stepsPerEpoch() const {
   return steps;
 }
 
+/// Samples of one row after the other belong together: all inputs are of the
+/// same ones. An array bound at a later step has its own beginning.
+Status Inputs::compare(uint32_t index, uint32_t other) const {
+  const Bound &a = inputs[other], &b = inputs[index];
+  if (!shuffled && a.firstStep != b.firstStep)
+    return Status::success();
+  // Counted in micro-batches, since an input may have one value for each.
+  bool same = shuffled ? a.batch == b.batch && a.samples == b.samples
+                       : a.samples / a.batch == b.samples / b.batch &&
+                             (a.batch != b.batch || a.samples == b.samples);
+  if (same)
+    return Status::success();
+  const auto *list = program.table().inputs();
+  return userError(format(
+      "inputs must hold the same samples: '%s' holds %llu, '%s' holds %llu",
+      std::string(text(list->Get(other)->name())).c_str(),
+      (unsigned long long)a.samples,
+      std::string(text(list->Get(index)->name())).c_str(),
+      (unsigned long long)b.samples));
+}
+
+std::string Inputs::inputOfFile(const std::string &path) const {
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].file.file && sameFile(path, inputs[i].file.file->path()))
+      return std::string(text(program.table().inputs()->Get(i)->name()));
+  return "";
+}
+
 Status Inputs::available(uint32_t step, uint64_t &steps) const {
   steps = UINT64_MAX;
   std::string unbound;
-  const Bound *first = nullptr;
-  for (uint32_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].used)
-      continue;
-    std::string name(text(program.table().inputs()->Get(i)->name()));
-    if (!inputs[i].data) {
-      unbound += (unbound.empty() ? "'" : ", '") + name + "'";
-      continue;
-    }
-    if (!first)
-      first = &inputs[i];
-    if (shuffled && (inputs[i].batch != first->batch ||
-                     inputs[i].samples != first->samples))
-      return userError(format("shuffled inputs must hold the same samples: "
-                              "input '%s' holds %llu, another one %llu",
-                              name.c_str(),
-                              (unsigned long long)inputs[i].samples,
-                              (unsigned long long)first->samples));
-  }
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].used && !inputs[i].data)
+      unbound += (unbound.empty() ? "'" : ", '") +
+                 std::string(text(program.table().inputs()->Get(i)->name())) +
+                 "'";
   if (!unbound.empty())
     return userError("no data for input " + unbound +
                      "; give --input=NAME=@FILE.npy for each");
-  if (!first)
+  int64_t first = -1;
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].used)
+      continue;
+    if (first < 0)
+      first = i;
+    if (Status status = compare(i, (uint32_t)first); !status.ok())
+      return status;
+  }
+  if (first < 0)
     return Status::success();
   uint64_t all = 0;
   if (__builtin_mul_overflow(stepsPerEpoch(), (uint64_t)epochs, &all))

@@ -36,9 +36,12 @@ public:
   /// permutation drawn from `seed`.
   Status setOrder(bool shuffle, uint64_t seed, uint32_t epochs);
 
+  /// The input that is bound to the file that `path` names, or "".
+  std::string inputOfFile(const std::string &path) const;
+
   /// Steps that the bound arrays hold from `step` on. Error: an input that the
-  /// program stages is not bound (all are named), or shuffled inputs hold
-  /// different numbers of samples.
+  /// program stages is not bound (all are named), or inputs hold different
+  /// numbers of samples: those bound at the same step and, if shuffled, all.
   Status available(uint32_t step, uint64_t &steps) const;
   /// Steps that one visit of all samples takes.
   uint64_t stepsPerEpoch() const;
@@ -67,6 +70,7 @@ private:
   };
 
   Status find(const std::string &name, uint32_t &index) const;
+  Status compare(uint32_t index, uint32_t other) const;
   Status check(uint32_t index, const std::string &what,
                const std::string &typeName, bool sameType,
                std::span<const int64_t> shape) const;

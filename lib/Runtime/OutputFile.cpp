@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 using namespace rondo::runtime;
@@ -30,19 +31,53 @@ struct Place {
 
 } // namespace
 
+/// What a chain of symbolic links ends at, there or not. False: nowhere.
+static bool followLinks(const std::string &path,
+                        std::filesystem::path &target) {
+  target = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
+    std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (links == 40)
+      return false;
+    target = target.parent_path() / next;
+  }
+  return true;
+}
+
+/// Of a file that is there, device and inode; of one that is not, those of its
+/// folder, and its name.
+static bool identify(const std::string &path,
+                     std::tuple<dev_t, ino_t, std::string> &identity) {
+  std::filesystem::path target;
+  struct stat status;
+  if (path.empty() || !followLinks(path, target))
+    return false;
+  if (::stat(target.c_str(), &status) == 0) {
+    identity = {status.st_dev, status.st_ino, ""};
+    return true;
+  }
+  std::filesystem::path folder = target.parent_path();
+  if (errno != ENOENT ||
+      ::stat(folder.empty() ? "." : folder.c_str(), &status) != 0)
+    return false;
+  identity = {status.st_dev, status.st_ino, target.filename().string()};
+  return true;
+}
+
+bool rondo::runtime::sameFile(const std::string &a, const std::string &b) {
+  std::tuple<dev_t, ino_t, std::string> first, second;
+  return identify(a, first) && identify(b, second) && first == second;
+}
+
 /// Through links to what they name, and only ever over a file: renaming would
 /// replace a link, a pipe or a device itself.
 static Status findPlace(const std::string &path, Place &place) {
   if (path.empty())
     return userError("a file without a name cannot be written");
-  std::filesystem::path target = path;
-  std::error_code error;
-  for (int links = 0; std::filesystem::is_symlink(target, error); ++links) {
-    std::filesystem::path next = std::filesystem::read_symlink(target, error);
-    if (links == 40)
-      return unwritable(path, std::strerror(ELOOP));
-    target = target.parent_path() / next;
-  }
+  std::filesystem::path target;
+  if (!followLinks(path, target))
+    return unwritable(path, std::strerror(ELOOP));
   place.target = target.string();
   place.temporary = place.target + format(".%ld.tmp", (long)::getpid());
   struct stat status;

@@ -8,10 +8,12 @@
 
 #include "Parameters.h"
 #include "Convert.h"
+#include "rondo/Runtime/WeightFile.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -28,6 +30,10 @@ static std::string fullName(const program::Parameter &parameter) {
       text(parameter.source()) != text(parameter.name()))
     name += " (" + std::string(text(parameter.source())) + ")";
   return name;
+}
+
+static bool hasValue(const program::Parameter &parameter) {
+  return parameter.value() && parameter.value()->length() != 0;
 }
 
 /// Elements that a worker takes at once.
@@ -146,7 +152,8 @@ Status Parameters::openLocation(const program::Parameter &parameter,
                      "' is named by an absolute path, which is refused");
   std::unique_ptr<MappedFile> &file = files[location];
   if (!file)
-    if (Status status = MappedFile::open(program.directory() + location, file);
+    if (Status status =
+            MappedFile::open(program.weightFile(parameter.location()), file);
         !status.ok())
       return Status(status.code(), name + ": " + status.message());
   uint64_t count = 0;
@@ -172,7 +179,7 @@ Status Parameters::openLocation(const program::Parameter &parameter,
 Status Parameters::fromProgram(uint32_t index, Source &source, bool &found) {
   const program::Parameter &parameter = *table.parameters()->Get(index);
   found = true;
-  if (parameter.value() && parameter.value()->length() != 0) {
+  if (hasValue(parameter)) {
     source.data = program.blob(parameter.value()).data();
     source.type = parameter.type();
     return Status::success();
@@ -238,12 +245,55 @@ static void drawByRole(const program::Parameter &parameter, uint64_t seed,
     key = mix(key ^ (uint8_t)c);
 }
 
+Parameters::Origin Parameters::originOf(const program::Parameter &parameter,
+                                        const WeightsSource &weights) const {
+  if (weights.isRandom() && parameter.type() <= ElementType::F64 &&
+      (parameter.trainable() ||
+       (!hasValue(parameter) && parameter.length() == 0)))
+    return Origin::Drawn;
+  // What the compiler computed from the graph (a frozen value in the program)
+  // is in no file of weights.
+  return weights.isFiles() && (!hasValue(parameter) || parameter.trainable())
+             ? Origin::Files
+             : Origin::Program;
+}
+
+/// The program's ranges mean nothing in another file than it was compiled with.
+Status Parameters::checkWeightFiles(const WeightsSource &weights) const {
+  std::string problems;
+  for (uint32_t f = 0; f < sizeOf(table.weight_files()); ++f) {
+    const program::WeightFile &file = *table.weight_files()->Get(f);
+    bool isRead = false;
+    for (uint32_t i = 0; i < sizeOf(table.parameters()) && !isRead; ++i) {
+      const program::Parameter &parameter = *table.parameters()->Get(i);
+      isRead = text(parameter.location()) == text(file.location()) &&
+               parameter.length() != 0 && !hasValue(parameter) &&
+               originOf(parameter, weights) == Origin::Program;
+    }
+    std::string path = program.weightFile(file.location());
+    std::error_code error;
+    // Absent ones are told with the parameters that they lack.
+    if (!isRead || path.empty() || !std::filesystem::exists(path, error))
+      continue;
+    FileIdentity now, then{file.size(), file.hash_low(), file.hash_high()};
+    if (Status status = identifyFile(path, now); !status.ok())
+      return status;
+    if (now != then)
+      problems += (problems.empty() ? "" : "\n  ") + path + " is not what " +
+                  program.path() + " was compiled with: it has " + now.text() +
+                  "; it had " + then.text();
+  }
+  return problems.empty()
+             ? Status::success()
+             : userError(problems +
+                         "; compile the model again, put the old file back, or "
+                         "give --weights=FILE.safetensors");
+}
+
 Status Parameters::load(const WeightsSource &weights) {
   TensorFiles tensors;
-  bool random = weights.source.rfind("random:", 0) == 0,
-       given = !weights.source.empty() && !random;
   uint64_t seed = 0;
-  if (random) {
+  if (weights.isRandom()) {
     const char *begin = weights.source.data() + 7,
                *end = weights.source.data() + weights.source.size();
     auto [stop, error] = std::from_chars(begin, end, seed);
@@ -251,9 +301,11 @@ Status Parameters::load(const WeightsSource &weights) {
       return flagsError("--weights=" + weights.source +
                         ": the seed is not a number");
   }
-  if (given)
+  if (weights.isFiles())
     if (Status status = tensors.open(weights.source); !status.ok())
       return status;
+  if (Status status = checkWeightFiles(weights); !status.ok())
+    return status;
 
   std::string problems;
   uint32_t count = 0;
@@ -261,20 +313,18 @@ Status Parameters::load(const WeightsSource &weights) {
     const program::Parameter &parameter = *table.parameters()->Get(i);
     Source source;
     Status status;
-    bool hasValue = parameter.value() && parameter.value()->length() != 0;
-    bool found = true, drawn = random && parameter.type() <= ElementType::F64 &&
-                               (parameter.trainable() ||
-                                (!hasValue && parameter.length() == 0));
-    if (drawn) {
-      bool normal = false;
+    bool found = true, normal = false;
+    switch (originOf(parameter, weights)) {
+    case Origin::Drawn:
       drawByRole(parameter, seed, source.constant, source.key, normal);
       source.kind = normal ? Source::Normal : Source::Constant;
-    } else if (given && !(hasValue && !parameter.trainable())) {
-      // What the compiler computed from the graph (a frozen value in the
-      // program) is in no file of weights.
+      break;
+    case Origin::Files:
       status = fromFiles(i, tensors, weights.prefix, source);
-    } else {
+      break;
+    case Origin::Program:
       status = fromProgram(i, source, found);
+      break;
     }
     if (status.ok() && !found)
       status = userError(fullName(parameter) +
@@ -422,8 +472,7 @@ Status Parameters::save(const std::string &path, Quantity quantity, Names names,
   for (uint32_t i = 0; i < sizeOf(table.parameters()); ++i) {
     const program::Parameter &parameter = *table.parameters()->Get(i);
     // What the compiler folded is no parameter of the model.
-    bool folded = !parameter.trainable() && parameter.value() &&
-                  parameter.value()->length() != 0;
+    bool folded = !parameter.trainable() && hasValue(parameter);
     if (parameter.type() > ElementType::F64 || folded ||
         (quantity != Quantity::Value && !parameter.trainable()))
       continue;

@@ -26,6 +26,8 @@ struct WeightsSource {
   std::string source; ///< FILE.safetensors, INDEX.json, a directory,
                       ///< random:SEED; empty: what the program names.
   std::string prefix; ///< Before every name in the files.
+  bool isRandom() const { return source.rfind("random:", 0) == 0; }
+  bool isFiles() const { return !source.empty() && !isRandom(); }
 };
 
 /// What of a parameter: its value, or its optimizer state.
@@ -79,6 +81,11 @@ private:
   Status fromFiles(uint32_t index, const TensorFiles &files,
                    const std::string &prefix, Source &source) const;
   Status fromProgram(uint32_t index, Source &source, bool &found);
+  /// Where a parameter's value comes from.
+  enum class Origin : uint8_t { Drawn, Files, Program };
+  Origin originOf(const program::Parameter &parameter,
+                  const WeightsSource &weights) const;
+  Status checkWeightFiles(const WeightsSource &weights) const;
   Status openLocation(const program::Parameter &parameter, Source &source);
   void store(uint32_t index, const Source &source);
   Stored locate(uint32_t index, Quantity quantity, uint64_t iterations) const;

@@ -7,11 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Runtime/Program.h"
+#include "Safetensors.h"
+#include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,6 +144,38 @@ Status Program::fromBytes(std::span<const std::byte> bytes, std::string path,
 std::string Program::directory() const {
   size_t slash = name.rfind('/');
   return slash == std::string::npos ? std::string() : name.substr(0, slash + 1);
+}
+
+std::string Program::weightFile(const flatbuffers::String *location) const {
+  std::string name(text(location));
+  return name.empty() || name.front() == '/' ? "" : directory() + name;
+}
+
+static Status isRead(const std::string &path, const std::string &what) {
+  return flagsError(path + ": is " + what +
+                    ", which would be lost; name another file");
+}
+
+Status Program::checkNotRead(const std::string &path,
+                             const std::string &weights, bool isSave) const {
+  if (sameFile(path, name))
+    return isRead(path, "the program itself");
+  // Many parameters lie in few files.
+  std::set<std::string> files;
+  for (uint32_t i = 0; i < sizeOf(root->parameters()); ++i)
+    if (const program::Parameter &parameter = *root->parameters()->Get(i);
+        parameter.length() != 0)
+      files.insert(weightFile(parameter.location()));
+  for (const std::string &file : files)
+    if (!file.empty() && sameFile(path, file))
+      return isRead(path, "a file of weights that " + name + " reads");
+  if (weights.empty() || weights.rfind("random:", 0) == 0 ||
+      (isSave && !weights.ends_with(".json") && sameFile(path, weights)))
+    return Status::success();
+  for (const std::string &file : TensorFiles::listFiles(weights))
+    if (sameFile(path, file))
+      return isRead(path, "a file of --weights=" + weights);
+  return Status::success();
 }
 
 std::span<const std::byte> Program::blob(const program::Blob *blob) const {

@@ -50,6 +50,7 @@ private:
   void checkInputs();
   void checkBlocks();
   void checkParameters();
+  void checkWeightFiles();
   void checkEntries();
   void checkLabelEntry();
   void checkIndices(const program::Call &call, const std::string &what,

@@ -40,6 +40,8 @@ void Session::Impl::writeTrace(std::FILE *file) const {
 Status Session::writeTrace(const std::string &path) {
   if (!impl->options.trace)
     return userError("the session was opened without tracing");
+  if (Status status = checkOutput(path, /*isSave=*/false); !status.ok())
+    return status;
   if (Status status = synchronize();
       !status.ok() && impl->stuck.load(std::memory_order_acquire))
     return status;

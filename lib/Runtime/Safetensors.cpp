@@ -104,7 +104,8 @@ Status TensorFiles::openFile(const std::string &path) {
   return Status::success();
 }
 
-Status TensorFiles::openIndex(const std::string &path) {
+/// The files that an index names, in order.
+static Status readIndex(const std::string &path, std::set<std::string> &files) {
   std::unique_ptr<MappedFile> file;
   if (Status status = MappedFile::open(path, file); !status.ok())
     return status;
@@ -115,44 +116,62 @@ Status TensorFiles::openIndex(const std::string &path) {
       !index["weight_map"].is_object())
     return userError(
         path + ": not an index of safetensors files: it has no weight_map");
-  std::set<std::string> names;
+  std::string folder = path.substr(0, path.rfind('/') + 1);
   for (const auto &[tensor, name] : index["weight_map"].items()) {
     if (!name.is_string() ||
         name.get<std::string>().find('/') != std::string::npos)
       return userError(path + ": the file of '" + tensor +
                        "' is not a name in the same folder");
-    names.insert(name.get<std::string>());
+    files.insert(folder + name.get<std::string>());
   }
-  std::string folder = path.substr(0, path.rfind('/') + 1);
-  for (const std::string &name : names)
-    if (Status status = openFile(folder + name); !status.ok())
-      return status;
   return Status::success();
 }
 
-Status TensorFiles::openDirectory(const std::string &path) {
+/// The files of tensors that `path` leads to, and the index, if there is one.
+static Status findFiles(const std::string &path, std::set<std::string> &files,
+                        std::string &index) {
   std::error_code error;
-  std::string index = path + "/model.safetensors.index.json";
-  if (std::filesystem::exists(index, error))
-    return openIndex(index);
-  std::set<std::string> names;
+  bool isFolder = std::filesystem::is_directory(path, error);
+  if (isFolder)
+    index = path + "/model.safetensors.index.json";
+  else if (path.ends_with(".json"))
+    index = path;
+  if (!isFolder && index.empty()) {
+    files.insert(path);
+    return Status::success();
+  }
+  if (!isFolder || std::filesystem::exists(index, error))
+    return readIndex(index, files);
+  index.clear();
   for (std::filesystem::directory_iterator at(path, error), end;
        !error && at != end; at.increment(error))
     if (at->path().extension() == ".safetensors")
-      names.insert(at->path().string());
-  if (names.empty())
+      files.insert(at->path().string());
+  if (files.empty())
     return userError(path + ": holds no .safetensors files");
+  return Status::success();
+}
+
+Status TensorFiles::open(const std::string &path) {
+  std::set<std::string> names;
+  std::string index;
+  if (Status status = findFiles(path, names, index); !status.ok())
+    return status;
   for (const std::string &name : names)
     if (Status status = openFile(name); !status.ok())
       return status;
   return Status::success();
 }
 
-Status TensorFiles::open(const std::string &path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    return openDirectory(path);
-  return path.ends_with(".json") ? openIndex(path) : openFile(path);
+std::vector<std::string> TensorFiles::listFiles(const std::string &path) {
+  std::set<std::string> names;
+  std::string index;
+  // What is wrong with them is told when they are opened.
+  (void)findFiles(path, names, index).ok();
+  std::vector<std::string> files(names.begin(), names.end());
+  if (!index.empty())
+    files.push_back(index);
+  return files;
 }
 
 const StoredTensor *TensorFiles::find(const std::string &name) const {

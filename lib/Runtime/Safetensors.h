@@ -37,13 +37,13 @@ public:
   /// A .safetensors file, an index (.json, "weight_map"), or a directory that
   /// holds either.
   Status open(const std::string &path);
+  /// The files that `open` reads, as far as they can be found.
+  static std::vector<std::string> listFiles(const std::string &path);
   const StoredTensor *find(const std::string &name) const;
   size_t size() const { return tensors.size(); }
 
 private:
   Status openFile(const std::string &path);
-  Status openIndex(const std::string &path);
-  Status openDirectory(const std::string &path);
 
   std::vector<std::unique_ptr<MappedFile>> files;
   std::map<std::string, StoredTensor> tensors;

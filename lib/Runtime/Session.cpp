@@ -9,6 +9,7 @@
 #include "SessionImpl.h"
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -277,8 +278,24 @@ Session::~Session() {
   (void)impl.release();
 }
 
+Status Session::checkOptions(const SessionOptions &options) {
+  if (options.hostThreads > 1024)
+    return flagsError(format("--host-threads=%u: is not between 1 and 1024",
+                             options.hostThreads));
+  if (!(options.watchdogSeconds >= 0 && std::isfinite(options.watchdogSeconds)))
+    return flagsError(
+        format("--watchdog=%g: is not a time", options.watchdogSeconds));
+  if (!options.weightsPrefix.empty() &&
+      !WeightsSource{options.weights, ""}.isFiles())
+    return flagsError("--weights-prefix: there are no files of --weights that "
+                      "it is for");
+  return Status::success();
+}
+
 Status Session::open(const Program &program, const SessionOptions &options,
                      std::unique_ptr<Session> &session) {
+  if (Status status = checkOptions(options); !status.ok())
+    return status;
   std::unique_ptr<Session> result(
       new Session(std::make_unique<Impl>(program, options)));
   Impl &impl = *result->impl;
@@ -478,7 +495,7 @@ Status Session::readParameter(const std::string &name, uint32_t quantity,
   auto what = (Quantity)quantity;
   if (what == Quantity::Gradient && !impl->parameters->gradientsCaptured())
     return userError(
-        "no gradients were kept: start the step with captureGradients");
+        "no gradients were kept: start the step with keep_gradients");
   impl->parameters->read((uint32_t)index, what, completedSteps(),
                          values.data());
   return Status::success();
@@ -500,8 +517,22 @@ Status Session::writeParameter(const std::string &name, uint32_t quantity,
                                  values.data());
 }
 
+Status Session::checkOutput(const std::string &path, bool isSave) const {
+  if (Status status =
+          impl->program.checkNotRead(path, impl->options.weights, isSave);
+      !status.ok())
+    return status;
+  std::string input = impl->inputs.inputOfFile(path);
+  return input.empty() ? Status::success()
+                       : flagsError(path + ": is the file of input '" + input +
+                                    "', which would be lost; name another "
+                                    "file");
+}
+
 Status Session::save(const std::string &path, uint32_t quantity,
                      bool sourceNames) {
+  if (Status status = checkOutput(path, quantity == 0); !status.ok())
+    return status;
   if (Status status = settle(*this, impl->failure); !status.ok())
     return status;
   if (quantity > 3)
@@ -509,7 +540,7 @@ Status Session::save(const std::string &path, uint32_t quantity,
   if ((Quantity)quantity == Quantity::Gradient &&
       !impl->parameters->gradientsCaptured())
     return userError(
-        "no gradients were kept: start the step with captureGradients");
+        "no gradients were kept: start the step with keep_gradients");
   return impl->parameters->save(path, (Quantity)quantity,
                                 sourceNames ? Names::Source : Names::Onnx,
                                 completedSteps());

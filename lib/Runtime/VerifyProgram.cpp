@@ -60,6 +60,8 @@ Status Verifier::run() {
   if (!failed())
     checkParameters();
   if (!failed())
+    checkWeightFiles();
+  if (!failed())
     checkOps();
   if (!failed())
     checkOrder();
@@ -286,6 +288,30 @@ void Verifier::checkParameters() {
     checkBufferList(block.moments(), what + " moments",
                     (uint64_t)parameter.state_offset() + 4 * elements,
                     Space::Host, true);
+  }
+}
+
+/// Each is named once, by some parameter, and was as long as they need.
+void Verifier::checkWeightFiles() {
+  std::map<std::string_view, uint64_t> needed;
+  for (uint32_t i = 0; i < sizeOf(table.parameters()); ++i) {
+    const program::Parameter &parameter = *table.parameters()->Get(i);
+    uint64_t end = parameter.offset() + parameter.length(),
+             &most = needed[text(parameter.location())];
+    most = std::max(most, end < parameter.offset() ? UINT64_MAX : end);
+  }
+  std::set<std::string_view> names;
+  for (uint32_t i = 0; i < sizeOf(table.weight_files()); ++i) {
+    const program::WeightFile &file = *table.weight_files()->Get(i);
+    std::string what = quoted("weight file", i, file.location());
+    auto user = needed.find(text(file.location()));
+    if (text(file.location()).empty() || user == needed.end())
+      fail("%s: no parameter is in it", what.c_str());
+    else if (!names.insert(text(file.location())).second)
+      fail("%s: described twice", what.c_str());
+    else if (user->second > file.size())
+      fail("%s: parameters end at byte %llu of %llu", what.c_str(),
+           (unsigned long long)user->second, (unsigned long long)file.size());
   }
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Support/Config.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"

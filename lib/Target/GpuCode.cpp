@@ -100,6 +100,49 @@ void GpuBuilder::runIf(Value condition, llvm::function_ref<void()> body) {
 }
 
 //===----------------------------------------------------------------------===//
+// A GPU's own functions
+//===----------------------------------------------------------------------===//
+
+static Value callIntrinsic(OpBuilder &b, Location loc, StringRef name,
+                           Type type, ValueRange arguments) {
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name),
+                                       arguments)
+      .getResult(0);
+}
+
+Value host::CodeBuilder::approximateExp(Value x) {
+  Value scaled =
+      arith::MulFOp::create(*this, x, number(x.getType(), 1.44269504088896341));
+  return callIntrinsic(*this, getLoc(), "llvm.nvvm.ex2.approx.ftz.f32",
+                       x.getType(), scaled);
+}
+
+Value host::CodeBuilder::roundOnDevice(Value value) {
+  // Two numbers are rounded into one word, whose upper half is an f32's.
+  auto pair = VectorType::get({2}, getBF16Type());
+  Value rounded = callIntrinsic(*this, getLoc(), "llvm.nvvm.ff2bf16x2.rn", pair,
+                                {value, number(value.getType(), 0)});
+  return LLVM::BitcastOp::create(*this, value.getType(), rounded);
+}
+
+Value host::CodeBuilder::invertOnDevice(Value x) {
+  // A quarter has a normal inverse, which is off by 1 ulp at most; one step of
+  // Newton's rounds it. No branches, unlike a division.
+  Type type = x.getType();
+  Value quarter = arith::MulFOp::create(*this, x, number(type, 0.25));
+  Value first = callIntrinsic(*this, getLoc(), "llvm.nvvm.rcp.approx.ftz.f",
+                              type, quarter);
+  Value rest =
+      fma(arith::NegFOp::create(*this, quarter), first, number(type, 1));
+  Value inverse =
+      arith::MulFOp::create(*this, fma(first, rest, first), number(type, 0.25));
+  double infinity = std::numeric_limits<double>::infinity();
+  Value isInfinite = arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, x,
+                                           number(type, infinity));
+  return arith::SelectOp::create(*this, isInfinite, number(type, 0), inverse);
+}
+
+//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
@@ -110,12 +153,27 @@ SmallVector<Value> GpuBuilder::loadWide(Type element, Value pointer,
   SmallVector<Value> values;
   for (int64_t first = 0; first < count; first += most) {
     Value at = first == 0 ? pointer : offset(pointer, element, i64(first));
-    auto type = VectorType::get({most}, getStorageType(element));
-    Value stored = LLVM::LoadOp::create(*this, type, at, most * bytes);
-    for (int64_t lane = 0; lane < most; ++lane) {
-      Value one = LLVM::ExtractElementOp::create(*this, stored,
-                                                 integer(getI32Type(), lane));
-      values.push_back(fromStorage(element, one));
+    auto load = [&](Type part, int64_t parts) {
+      auto type = VectorType::get({parts}, part);
+      Value stored = LLVM::LoadOp::create(*this, type, at, most * bytes);
+      SmallVector<Value> all;
+      for (int64_t i = 0; i < parts; ++i)
+        all.push_back(LLVM::ExtractElementOp::create(*this, stored,
+                                                     integer(getI32Type(), i)));
+      return all;
+    };
+    if (!element.isBF16() || most % 2 != 0) {
+      for (Value one : load(getStorageType(element), most))
+        values.push_back(fromStorage(element, one));
+      continue;
+    }
+    // Two in a word: each is an f32 after one operation.
+    for (Value word : load(getI32Type(), most / 2)) {
+      Value low = arith::ShLIOp::create(*this, word, integer(getI32Type(), 16));
+      Value high = arith::AndIOp::create(
+          *this, word, integer(getI32Type(), int32_t(0xffff0000)));
+      for (Value bits : {low, high})
+        values.push_back(arith::BitcastOp::create(*this, getF32Type(), bits));
     }
   }
   return values;
@@ -196,15 +254,6 @@ Value GpuBuilder::ballot(Value condition) {
   return NVVM::VoteSyncOp::create(*this, getI32Type(),
                                   integer(getI32Type(), -1), condition,
                                   NVVM::VoteSyncKind::ballot);
-}
-
-Value host::CodeBuilder::approximateExp(Value x) {
-  Value scaled =
-      arith::MulFOp::create(*this, x, number(x.getType(), 1.44269504088896341));
-  auto call = LLVM::CallIntrinsicOp::create(
-      *this, x.getType(), getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
-      ValueRange{scaled});
-  return call.getResult(0);
 }
 
 void GpuBuilder::synchronizeBlock() { NVVM::BarrierOp::create(*this); }

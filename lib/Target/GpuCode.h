@@ -45,6 +45,10 @@ public:
   /// Into [low, high].
   mlir::Value clamp(mlir::Value x, int64_t low, int64_t high);
   /// A null condition always holds.
+  mlir::Value both(mlir::Value x, mlir::Value y) {
+    return x && y ? mlir::Value(mlir::arith::AndIOp::create(*this, x, y))
+                  : (x ? x : y);
+  }
   void runIf(mlir::Value condition, llvm::function_ref<void()> body);
 
   /// `count` elements side by side, aligned as a whole up to 16 bytes.
@@ -86,6 +90,9 @@ void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name,
                     mlir::ModuleOp module);
 void emitConstant(kern::ConstantOp op, llvm::StringRef name,
                   mlir::ModuleOp module);
+
+/// Sets the status of a kernel that reads indices: one is out of range.
+void reportInvalid(GpuBuilder &builder, mlir::Value status);
 
 /// Block and grid of the others.
 struct Extents {

@@ -128,24 +128,37 @@ void FusedEmitter::joinParts(MutableArrayRef<ReduceOp> reduces,
   Value isLast = b.arriveLast(arrived, shape.parts, thread, group, shared);
   b.runIf(isLast, [&] {
     // Parts go round the groups as rows do.
-    SmallVector<Value> init;
+    SmallVector<Value> joined;
     for (ReduceOp reduce : reduces)
-      init.append(shape.width, getIdentity(b, reduce, reduce.getType()));
-    auto loop = scf::ForOp::create(b, group, b.i64(shape.parts),
-                                   b.i64(shape.groups), init);
-    {
+      joined.append(shape.width, getIdentity(b, reduce, reduce.getType()));
+    // Those of a round of groups are loaded together.
+    constexpr int64_t kAhead = 8;
+    auto addFrom = [&](int64_t begin, int64_t end, int64_t ahead) {
+      auto loop = scf::ForOp::create(b, b.add(group, b.i64(begin)), b.i64(end),
+                                     b.i64(ahead * shape.groups), joined);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
-      SmallVector<Value> next;
-      for (auto [number, sum] : llvm::enumerate(loop.getRegionIterArgs())) {
-        Value part = b.loadScalar(sum.getType(),
-                                  getPlace(loop.getInductionVar(), number));
-        next.push_back(combine(b, reduces[number / shape.width], sum, part));
+      SmallVector<Value> parts, next(loop.getRegionIterArgs());
+      for (int64_t i = 0; i < ahead; ++i)
+        for (size_t number = 0; number < sums.size(); ++number) {
+          Value part = b.add(loop.getInductionVar(), b.i64(i * shape.groups));
+          parts.push_back(
+              b.loadScalar(sums[number].getType(), getPlace(part, number)));
+        }
+      for (auto [i, part] : llvm::enumerate(parts)) {
+        size_t number = i % sums.size();
+        next[number] =
+            combine(b, reduces[number / shape.width], next[number], part);
       }
       scf::YieldOp::create(b, next);
-    }
-    body(joinGroups(reduces, SmallVector<Value>(loop.getResults()), thread,
-                    group));
+      joined.assign(loop.getResults().begin(), loop.getResults().end());
+    };
+    int64_t round = kAhead * shape.groups, whole = shape.parts / round * round;
+    if (whole > 0)
+      addFrom(0, whole, kAhead);
+    if (whole < shape.parts)
+      addFrom(whole, shape.parts, 1);
+    body(joinGroups(reduces, joined, thread, group));
   });
 }
 

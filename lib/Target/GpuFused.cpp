@@ -111,9 +111,9 @@ SmallVector<Value> FusedEmitter::joinThreads(MutableArrayRef<ReduceOp> reduces,
       for (int64_t mask = count / 2; mask >= 1; mask /= 2)
         sum = combine(b, reduce, sum, b.exchange(sum, mask));
   };
-  joinLanes(kWarp);
+  joinLanes(std::min(kWarp, shape.threads));
   int64_t warps = shape.threads / kWarp, places = llvm::PowerOf2Ceil(warps);
-  if (warps == 1)
+  if (warps <= 1)
     return joined;
   SmallVector<Value> slots;
   for (size_t i = 0; i < reduces.size(); ++i, usedShared += warps)
@@ -196,7 +196,7 @@ void FusedEmitter::emitRowOutputs(Value thread) {
           values.back().push_back(
               evaluate(yield.getValues()[output], &chunk, lane));
       }
-      b.runIf(chunk.isActive, [&] {
+      b.runIf(b.both(chunk.isActive, isRowActive), [&] {
         for (auto [output, elements] : llvm::zip_equal(perPoint, values))
           store(output, elements, chunk);
       });
@@ -211,7 +211,7 @@ void FusedEmitter::emitRowOutputs(Value thread) {
     b.synchronizeWarp();
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, b.i64(0));
-  b.runIf(isFirst, [&] {
+  b.runIf(b.both(isFirst, isRowActive), [&] {
     for (auto [output, value] : llvm::zip_equal(perRow, rowValues))
       storeUniform(output, value);
   });
@@ -221,6 +221,16 @@ void FusedEmitter::emitRow(Value thread) {
   int64_t levels = 0;
   for (Value value : yield.getValues())
     levels = std::max(levels, getLevel(value));
+  // What is used behind a reduction is loaded before it, where there are
+  // registers for it.
+  if (shape.chunks == 1 && levels > 0) {
+    SmallVector<Value> none;
+    forChunks(thread, none, [&](Chunk &chunk, ValueRange) {
+      for (Value value : yield.getValues())
+        preload(value, chunk);
+      return SmallVector<Value>();
+    });
+  }
   int64_t level = 1;
   if (SmallVector<ShiftedSum> shifted = findShiftedSums(); !shifted.empty()) {
     emitShiftedSums(shifted, thread);
@@ -250,15 +260,18 @@ void FusedEmitter::emit() {
     emitElementwise();
     break;
   case Style::WarpRows: {
-    int64_t warps = shape.block[0] / kWarp;
+    int64_t rows = shape.block[0] / shape.threads;
     Value thread = b.threadX();
-    Value row = b.add(b.multiply(b.blockX(), warps), b.divide(thread, kWarp));
-    b.runIf(shape.items % warps == 0 ? Value()
-                                     : b.isLess(row, b.i64(shape.items)),
-            [&] {
-              setCoordinates(row);
-              emitRow(b.remainder(thread, kWarp));
-            });
+    Value row =
+        b.add(b.multiply(b.blockX(), rows), b.divide(thread, shape.threads));
+    // All lanes of a warp go along; beyond the end they take the last row.
+    if (shape.items % rows != 0) {
+      isRowActive = b.isLess(row, b.i64(shape.items));
+      row =
+          arith::SelectOp::create(b, isRowActive, row, b.i64(shape.items - 1));
+    }
+    setCoordinates(row);
+    emitRow(b.remainder(thread, shape.threads));
     break;
   }
   case Style::BlockRows:

@@ -17,6 +17,8 @@
 #define RONDO_LIB_TARGET_GPUFUSED_H
 
 #include "GpuCode.h"
+#include "llvm/ADT/DenseSet.h"
+#include <optional>
 
 namespace rondo::gpu {
 
@@ -26,6 +28,11 @@ struct Chunk {
                         ///< one that exists.
   mlir::Value isActive; ///< Null: always.
   llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> lanes;
+  /// Of pairs of which one is selected for the whole chunk.
+  llvm::SmallVector<
+      llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, mlir::Value>>
+      chosen;
+  llvm::DenseSet<mlir::Value> preloaded; ///< Of which all operands are loaded.
 };
 
 class FusedEmitter {
@@ -50,6 +57,17 @@ private:
   mlir::Value loadUniform(unsigned input);
   mlir::Value getBase(unsigned operand);
   mlir::Value getAddress(unsigned operand, mlir::Value position);
+  mlir::Value getWideAddress(unsigned input, const Chunk &chunk);
+  bool areAlike(mlir::Value x, mlir::Value y);
+  mlir::Value choose(mlir::Value condition, mlir::Value x, mlir::Value y,
+                     Chunk &chunk, int64_t lane);
+  mlir::Value evaluateChoice(mlir::arith::SelectOp op, Chunk &chunk,
+                             int64_t lane);
+  std::optional<std::pair<mlir::Value, mlir::Value>>
+  findChoice(mlir::arith::SelectOp op, bool &isLeft, bool &isRight);
+  void preload(mlir::Value value, Chunk &chunk);
+  void preloadChoice(mlir::Value condition, mlir::Value x, mlir::Value y,
+                     Chunk &chunk);
   void prepare(mlir::Value value);
   void store(unsigned output, llvm::ArrayRef<mlir::Value> values, Chunk &chunk);
   void storeUniform(unsigned output, mlir::Value value);
@@ -100,11 +118,13 @@ private:
   /// Values that do not vary along the vector axis.
   llvm::DenseMap<mlir::Value, mlir::Value> uniform;
   llvm::DenseMap<unsigned, mlir::Value> bases;
+  mlir::Value isRowActive;       ///< Whether the row is stored; null: it is.
   llvm::SmallVector<Chunk> held; ///< Unrolled rows: chunks of earlier passes.
   mlir::Value shared;
   int64_t usedShared = 0;
   llvm::DenseMap<mlir::Value, bool> variesCache;
   llvm::DenseMap<mlir::Value, int64_t> levelCache;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Value>, bool> alikeCache;
 };
 
 } // namespace rondo::gpu

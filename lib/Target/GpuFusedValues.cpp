@@ -65,6 +65,7 @@ Chunk FusedEmitter::makeChunk(Value position, Value isActive) {
                             : position;
   chunk.isActive = isActive;
   chunk.lanes.resize(shape.width);
+  chunk.chosen.resize(shape.width);
   return chunk;
 }
 
@@ -126,6 +127,14 @@ Value FusedEmitter::getAddress(unsigned operand, Value position) {
                                 b.multiply(position, stride));
 }
 
+/// Where a wide load of a chunk begins.
+Value FusedEmitter::getWideAddress(unsigned input, const Chunk &chunk) {
+  Value position = chunk.position;
+  if (auto guard = getGuard(op.getInputAccessAt(input), shape.vectorAxis))
+    position = b.clamp(position, guard->first, guard->second - shape.width);
+  return getAddress(input, position);
+}
+
 /// Loads all elements of a chunk.
 void FusedEmitter::load(unsigned input, Chunk &chunk) {
   AccessAttr access = op.getInputAccessAt(input);
@@ -142,11 +151,8 @@ void FusedEmitter::load(unsigned input, Chunk &chunk) {
     return;
   }
   if (shape.isWide[input]) {
-    Value position = chunk.position;
-    if (guard)
-      position = b.clamp(position, guard->first, guard->second - shape.width);
     SmallVector<Value> values =
-        b.loadWide(element, getAddress(input, position), shape.width);
+        b.loadWide(element, getWideAddress(input, chunk), shape.width);
     for (auto [lane, value] : llvm::zip_equal(chunk.lanes, values))
       lane[argument] = value;
     return;
@@ -197,10 +203,14 @@ Value FusedEmitter::evaluate(Value value, Chunk *chunk, int64_t lane) {
     }
   } else {
     Operation &inner = *value.getDefiningOp();
-    SmallVector<Value> operands;
-    for (Value operand : inner.getOperands())
-      operands.push_back(evaluate(operand, chunk, lane));
-    result = host::evaluateOp(b, inner, operands, b.getI1Type());
+    if (auto select = dyn_cast<arith::SelectOp>(inner); select && chunk)
+      result = evaluateChoice(select, *chunk, lane);
+    if (!result) {
+      SmallVector<Value> operands;
+      for (Value operand : inner.getOperands())
+        operands.push_back(evaluate(operand, chunk, lane));
+      result = host::evaluateOp(b, inner, operands, b.getI1Type());
+    }
   }
   return known[value] = result;
 }

@@ -133,11 +133,12 @@ createTarget(Location loc, StringRef arch) {
 /// Drivers would find these when they load the program, or round otherwise than
 /// the host does.
 static LogicalResult checkText(Location loc, StringRef text) {
-  // The one function of the GPU's own that kernels may ask for (`afn`).
+  // The GPU's own functions: what kernels may ask for (`afn`), and what
+  // CodeBuilder::invertOnDevice begins with.
   std::string rest = text.str();
-  constexpr StringLiteral kAllowed = "ex2.approx.ftz.f32";
-  for (size_t at = 0; (at = rest.find(kAllowed, at)) != std::string::npos;)
-    rest.replace(at, kAllowed.size(), "ex2");
+  for (StringRef allowed : {"ex2.approx.ftz.f32", "rcp.approx.ftz.f32"})
+    for (size_t at = 0; (at = rest.find(allowed, at)) != std::string::npos;)
+      rest.replace(at, allowed.size(), allowed.take_front(3));
   StringRef ptx = rest;
   for (StringRef unwanted :
        {"__nv_", ".extern .func", "mul.f32", "add.f32", "mul.f64", "add.f64",

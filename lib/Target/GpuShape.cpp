@@ -19,7 +19,7 @@ using namespace rondo::kern;
 constexpr int64_t kBlock = 256;
 /// Blocks of an elementwise kernel; more work goes round.
 constexpr int64_t kMostBlocks = 1 << 16;
-/// The longest row that one warp takes, in elements.
+/// The longest row that one warp or a part of it takes, in elements.
 constexpr int64_t kWarpRow = 512;
 /// Elements of all inputs that a thread may hold in registers, of the 255 that
 /// it has; the rest is for what is computed from them.
@@ -28,8 +28,8 @@ constexpr int64_t kHeldElements = 96;
 constexpr int64_t kEnoughBlocks = 128;
 /// Rows that one block of a column kernel takes; more where there are so many
 /// columns that the parts together would have more than these.
-constexpr int64_t kPartRows = 512;
-constexpr int64_t kMostPartColumns = 1 << 15;
+constexpr int64_t kPartRows = 256;
+constexpr int64_t kMostPartColumns = 1 << 16;
 /// Shared memory that any block may have.
 constexpr int64_t kSharedBytes = 48 << 10;
 
@@ -84,20 +84,6 @@ static int64_t getWidth(int64_t extent, int64_t most) {
   return width;
 }
 
-static void shapeElementwise(FusedOp op, Shape &shape, int64_t rows) {
-  // 16 bytes of the narrowest operand that is contiguous.
-  int64_t narrowest = 16;
-  for (unsigned operand = 0; operand < getOperandCount(op); ++operand)
-    if (getAccess(op, operand).getStrides()[shape.vectorAxis] == 1)
-      narrowest = std::min(narrowest, getOperandBytes(op, operand));
-  shape.width = getWidth(shape.extent, std::min<int64_t>(8, 16 / narrowest));
-  shape.items = rows * (shape.extent / shape.width);
-  shape.threads = kBlock;
-  shape.block[0] = kBlock;
-  shape.grid[0] =
-      std::min<int64_t>(kMostBlocks, llvm::divideCeil(shape.items, kBlock));
-}
-
 /// Rows that are run side by side are those that lie side by side in the
 /// inputs: what is written waits in the cache until it fills whole pages of
 /// memory.
@@ -113,15 +99,31 @@ static void orderRows(FusedOp op, Shape &shape) {
                     [&](int64_t x, int64_t y) { return reach[x] > reach[y]; });
 }
 
+static void shapeElementwise(FusedOp op, Shape &shape, int64_t rows) {
+  // 16 bytes of the narrowest operand that is contiguous.
+  int64_t narrowest = 16;
+  for (unsigned operand = 0; operand < getOperandCount(op); ++operand)
+    if (getAccess(op, operand).getStrides()[shape.vectorAxis] == 1)
+      narrowest = std::min(narrowest, getOperandBytes(op, operand));
+  shape.width = getWidth(shape.extent, std::min<int64_t>(8, 16 / narrowest));
+  orderRows(op, shape);
+  shape.items = rows * (shape.extent / shape.width);
+  shape.threads = kBlock;
+  shape.block[0] = kBlock;
+  shape.grid[0] =
+      std::min<int64_t>(kMostBlocks, llvm::divideCeil(shape.items, kBlock));
+}
+
 static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
   shape.items = rows;
   orderRows(op, shape);
   if (shape.extent <= kWarpRow) {
     shape.style = Style::WarpRows;
-    shape.width = getWidth(shape.extent, 4);
-    shape.threads = kWarp;
+    shape.width = getWidth(shape.extent, 8);
+    shape.threads = std::min<int64_t>(
+        kWarp, llvm::PowerOf2Ceil(shape.extent / shape.width));
     shape.block[0] = 4 * kWarp;
-    shape.grid[0] = llvm::divideCeil(rows, 4);
+    shape.grid[0] = llvm::divideCeil(rows, shape.block[0] / shape.threads);
   } else {
     shape.style = Style::BlockRows;
     shape.width = getWidth(shape.extent, 8);

@@ -26,7 +26,7 @@ constexpr int64_t kSlotBytes = 8;
 
 enum class Style {
   Elementwise, ///< A thread takes `width` elements of the last axis at a time.
-  WarpRows,    ///< A warp takes a row.
+  WarpRows,    ///< A warp takes a row, or each half or smaller part of it.
   BlockRows,   ///< A block takes a row.
   Columns, ///< A thread takes `width` columns of every `groups`th row of one of
            ///< `parts`.

@@ -94,6 +94,8 @@ Value CodeBuilder::roundTo(Type element, Value value) {
   }
   if (!element.isBF16())
     return value;
+  if (device)
+    return roundOnDevice(value);
   // Nearest even on the bits: add just under half of the last kept place, and
   // one more if that place is odd. A NaN must not carry over to infinity.
   Type bitsType = shapeLike(getI32Type(), type);

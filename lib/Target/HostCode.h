@@ -71,6 +71,11 @@ public:
   mlir::Value erf(mlir::Value x);
   mlir::Value sin(mlir::Value x) { return sinCos(x, 0); }
   mlir::Value cos(mlir::Value x) { return sinCos(x, 1); }
+  /// On devices alone: f32 to bf16's numbers.
+  mlir::Value roundOnDevice(mlir::Value value);
+  /// On devices alone: 1 / x for x >= 1 or NaN, rounded as a division's result
+  /// where that is a normal number.
+  mlir::Value invertOnDevice(mlir::Value x);
   /// On devices alone: e^x by way of the device's own 2^x. A relative error of
   /// about 2^-22 + |x| 2^-24; subnormal results are 0.
   mlir::Value approximateExp(mlir::Value x);

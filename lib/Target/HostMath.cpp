@@ -44,22 +44,38 @@ static Value buildPowerOfTwo(CodeBuilder &b, Value n, Type type) {
 Value CodeBuilder::exp(Value x) {
   Type type = x.getType();
   Type intType = shapeLike(getI32Type(), type);
-  auto is = [&](arith::CmpFPredicate predicate, double bound) -> Value {
-    return arith::CmpFOp::create(*this, predicate, x, number(type, bound));
-  };
   Value high = number(type, 89), low = number(type, -104);
-  Value bounded = arith::SelectOp::create(
-      *this, is(arith::CmpFPredicate::OGT, 89), high, x);
-  bounded = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OLT, -104),
-                                    low, bounded);
-  // A NaN has no integer part; it comes back through r.
-  Value isNan = is(arith::CmpFPredicate::UNO, 0);
-  Value finite =
-      arith::SelectOp::create(*this, isNan, number(type, 0), bounded);
-
-  Value scaled =
-      arith::MulFOp::create(*this, finite, number(type, 1.44269504088896341));
-  Value n = math::RoundEvenOp::create(*this, scaled);
+  Value bounded, n, exponent;
+  auto scale = [&](Value value) -> Value {
+    return arith::MulFOp::create(*this, value,
+                                 number(type, 1.44269504088896341));
+  };
+  if (isDevice()) {
+    // The same numbers from what a GPU does fast: a sum with 1.5 2^23 has the
+    // nearest integer in its last places. Of a NaN all is NaN but the exponent.
+    bounded = arith::MinimumFOp::create(
+        *this, arith::MaximumFOp::create(*this, x, low), high);
+    Value shift = number(type, 0x1.8p23);
+    Value shifted = arith::AddFOp::create(*this, scale(bounded), shift);
+    n = arith::SubFOp::create(*this, shifted, shift);
+    exponent = arith::SubIOp::create(
+        *this, arith::BitcastOp::create(*this, intType, shifted),
+        integer(intType, 0x4b400000)); // the bits of 1.5 2^23
+  } else {
+    auto is = [&](arith::CmpFPredicate predicate, double bound) -> Value {
+      return arith::CmpFOp::create(*this, predicate, x, number(type, bound));
+    };
+    bounded = arith::SelectOp::create(*this, is(arith::CmpFPredicate::OGT, 89),
+                                      high, x);
+    bounded = arith::SelectOp::create(
+        *this, is(arith::CmpFPredicate::OLT, -104), low, bounded);
+    // A NaN has no integer part; it comes back through r.
+    Value isNan = is(arith::CmpFPredicate::UNO, 0);
+    Value finite =
+        arith::SelectOp::create(*this, isNan, number(type, 0), bounded);
+    n = math::RoundEvenOp::create(*this, scale(finite));
+    exponent = arith::FPToSIOp::create(*this, intType, n);
+  }
   Value minusN = arith::NegFOp::create(*this, n);
   Value r = fma(minusN, number(type, 0.693359375), bounded);
   r = fma(minusN, number(type, -2.12194440e-4), r);
@@ -70,9 +86,18 @@ Value CodeBuilder::exp(Value x) {
   Value rest = fma(square, tail, r);
   Value power = arith::AddFOp::create(*this, rest, number(type, 1));
 
-  Value exponent = arith::FPToSIOp::create(*this, intType, n);
   Value half = arith::ShRSIOp::create(*this, exponent, integer(intType, 1));
   Value otherHalf = arith::SubIOp::create(*this, exponent, half);
+  if (isDevice()) {
+    // The power, near 1, takes one factor in its exponent. A GPU's NaN is
+    // 0x7fffffff: then that adds 0.
+    Value bits = arith::AddIOp::create(
+        *this, arith::BitcastOp::create(*this, intType, power),
+        arith::ShLIOp::create(*this, otherHalf, integer(intType, 23)));
+    return arith::MulFOp::create(*this,
+                                 arith::BitcastOp::create(*this, type, bits),
+                                 buildPowerOfTwo(*this, half, type));
+  }
   Value result =
       arith::MulFOp::create(*this, power, buildPowerOfTwo(*this, half, type));
   return arith::MulFOp::create(*this, result,

@@ -50,8 +50,11 @@ public:
     StringRef modelPath;
     if (auto source = module->getAttrOfType<StringAttr>("nn.source"))
       modelPath = source.getValue();
-    fillTables(*info, *schedule, config, object, modelPath, outputPath, blobs,
-               program);
+    FailureOr<WeightFiles> weightFiles = readWeightFiles(module);
+    if (failed(weightFiles))
+      return failure();
+    fillTables(*info, *schedule, config, object, *weightFiles, modelPath,
+               outputPath, blobs, program);
     fillBuffers(*schedule);
     fillOps(*schedule, *op);
     fillEntries();

@@ -10,6 +10,7 @@
 #include "ProgramTables.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <filesystem>
@@ -86,16 +87,55 @@ static std::string relocate(StringRef location, StringRef modelPath,
   return relative.empty() ? file.string() : relative.generic_string();
 }
 
+Attribute target::getWeightFileAttr(MLIRContext *context, StringRef location,
+                                    const runtime::FileIdentity &identity) {
+  Builder builder(context);
+  std::string hash =
+      llvm::utohexstr(identity.hashHigh, /*LowerCase=*/true, 16) +
+      llvm::utohexstr(identity.hashLow, /*LowerCase=*/true, 16);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("file", builder.getStringAttr(location)),
+       builder.getNamedAttr("hash", builder.getStringAttr(hash)),
+       builder.getNamedAttr(
+           "size", builder.getI64IntegerAttr((int64_t)identity.size))});
+}
+
+FailureOr<WeightFiles> target::readWeightFiles(ModuleOp module) {
+  WeightFiles files;
+  Attribute all = module->getAttr("nn.weights");
+  if (!all)
+    return files;
+  auto list = dyn_cast<ArrayAttr>(all);
+  for (Attribute element : list ? list.getValue() : ArrayRef<Attribute>(all)) {
+    auto file = dyn_cast<DictionaryAttr>(element);
+    auto name = file ? file.getAs<StringAttr>("file") : StringAttr();
+    auto hash = file ? file.getAs<StringAttr>("hash") : StringAttr();
+    auto size = file ? file.getAs<IntegerAttr>("size") : IntegerAttr();
+    runtime::FileIdentity identity;
+    if (!name || !hash || !size || !size.getType().isInteger(64) ||
+        size.getInt() < 0 || hash.size() != 32 ||
+        hash.getValue().take_front(16).getAsInteger(16, identity.hashHigh) ||
+        hash.getValue().drop_front(16).getAsInteger(16, identity.hashLow))
+      return module.emitError() << "attribute nn.weights has " << element
+                                << ", which is not {file = \"NAME\", hash = "
+                                   "\"32 hexadecimal digits\", size = N}";
+    identity.size = (uint64_t)size.getInt();
+    files[name.str()] = identity;
+  }
+  return files;
+}
+
 namespace {
 
 class TableWriter {
 public:
   TableWriter(const planning::ModelInfo &info,
               const scheduling::Schedule &schedule, const Config &config,
-              StringRef modelPath, StringRef outputPath, Blobs &blobs,
-              program::ProgramT &program)
-      : info(info), schedule(schedule), config(config), modelPath(modelPath),
-        outputPath(outputPath), blobs(blobs), program(program) {}
+              const WeightFiles &weightFiles, StringRef modelPath,
+              StringRef outputPath, Blobs &blobs, program::ProgramT &program)
+      : info(info), schedule(schedule), config(config),
+        weightFiles(weightFiles), modelPath(modelPath), outputPath(outputPath),
+        blobs(blobs), program(program) {}
 
   void write() {
     pipe::ChainOp chain = info.chain;
@@ -140,6 +180,7 @@ private:
     table->role = getRole(parameter).str();
     if (auto stored = parameter.getStored()) {
       table->location = relocate(stored->getLocation(), modelPath, outputPath);
+      addWeightFile(stored->getLocation(), table->location);
       table->offset = stored->getOffset();
       table->length = stored->getLength();
     }
@@ -147,6 +188,21 @@ private:
       table->value = blobs.add(getRawBytes(*value));
     setGroup(*table);
     program.parameters.push_back(std::move(table));
+  }
+
+  /// Once for each; `location` is relative to the model, `name` to the program.
+  void addWeightFile(StringRef location, const std::string &name) {
+    auto found = weightFiles.find(location.str());
+    if (found == weightFiles.end() ||
+        llvm::any_of(program.weight_files,
+                     [&](auto &file) { return file->location == name; }))
+      return;
+    auto table = std::make_unique<program::WeightFileT>();
+    table->location = name;
+    table->size = found->second.size;
+    table->hash_low = found->second.hashLow;
+    table->hash_high = found->second.hashHigh;
+    program.weight_files.push_back(std::move(table));
   }
 
   /// The first group that matches one of its names.
@@ -221,6 +277,7 @@ private:
   const planning::ModelInfo &info;
   const scheduling::Schedule &schedule;
   const Config &config;
+  const WeightFiles &weightFiles;
   StringRef modelPath, outputPath;
   Blobs &blobs;
   program::ProgramT &program;
@@ -231,7 +288,8 @@ private:
 void target::fillTables(const planning::ModelInfo &info,
                         const scheduling::Schedule &schedule,
                         const Config &config, const HostObject &object,
-                        StringRef modelPath, StringRef outputPath, Blobs &blobs,
+                        const WeightFiles &weightFiles, StringRef modelPath,
+                        StringRef outputPath, Blobs &blobs,
                         program::ProgramT &program) {
   program.optimizer = std::make_unique<program::OptimizerT>();
   program.optimizer->learning_rate = config.optimizer.learningRate;
@@ -243,6 +301,7 @@ void target::fillTables(const planning::ModelInfo &info,
   program.optimizer->loss_scale = info.model.scaleLoss ? config.lossScale : 0;
   program.optimizer->symbol = object.optimizer;
   program.optimizer->symbol_with_copy = object.optimizerWithCopy;
-  TableWriter(info, schedule, config, modelPath, outputPath, blobs, program)
+  TableWriter(info, schedule, config, weightFiles, modelPath, outputPath, blobs,
+              program)
       .write();
 }

@@ -13,6 +13,7 @@
 #include "rondo/Planning/Model.h"
 #include "rondo/Target/HostObject.h"
 #include "schema/program_generated.h"
+#include <map>
 
 namespace rondo::target {
 
@@ -34,12 +35,17 @@ private:
 /// Of the types that tensors may have: pipe.chain and nn.parameter verify that.
 program::ElementType getElementType(mlir::Type type);
 
+/// By location, relative to the model.
+using WeightFiles = std::map<std::string, runtime::FileIdentity>;
+/// Module attribute `nn.weights`; fails with a diagnostic.
+mlir::FailureOr<WeightFiles> readWeightFiles(mlir::ModuleOp module);
+
 /// Fills inputs, parameters, blocks and the optimizer.
 void fillTables(const planning::ModelInfo &info,
                 const scheduling::Schedule &schedule, const Config &config,
-                const HostObject &object, llvm::StringRef modelPath,
-                llvm::StringRef outputPath, Blobs &blobs,
-                program::ProgramT &program);
+                const HostObject &object, const WeightFiles &weightFiles,
+                llvm::StringRef modelPath, llvm::StringRef outputPath,
+                Blobs &blobs, program::ProgramT &program);
 
 } // namespace rondo::target
 

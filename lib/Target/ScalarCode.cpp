@@ -107,6 +107,23 @@ bool CodeBuilder::hasDeviceFunction(Operation &inner) {
          !isa<math::TanhOp, math::ErfOp, math::SinOp, math::CosOp>(inner);
 }
 
+/// Whether `inner` is 1 / (1 + e^x) in f32.
+static bool isLogistic(Operation &inner) {
+  auto isOne = [](Value value) {
+    auto constant = value.getDefiningOp<arith::ConstantOp>();
+    auto number =
+        constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+    return number && number.getValue().isExactlyValue(1);
+  };
+  if (!isa<arith::DivFOp>(inner) || !inner.getResult(0).getType().isF32() ||
+      !isOne(inner.getOperand(0)))
+    return false;
+  auto sum = inner.getOperand(1).getDefiningOp<arith::AddFOp>();
+  return sum &&
+         ((isOne(sum.getLhs()) && sum.getRhs().getDefiningOp<math::ExpOp>()) ||
+          (isOne(sum.getRhs()) && sum.getLhs().getDefiningOp<math::ExpOp>()));
+}
+
 Value host::evaluateOp(CodeBuilder &b, Operation &inner,
                        ArrayRef<Value> operands, Type like) {
   Type element = inner.getResult(0).getType();
@@ -127,6 +144,8 @@ Value host::evaluateOp(CodeBuilder &b, Operation &inner,
       value = arith::TruncFOp::create(b, type, value);
     return b.roundTo(element, value);
   }
+  if (b.isDevice() && isLogistic(inner))
+    return b.invertOnDevice(operands[1]);
   if (isa<arith::DivSIOp>(inner))
     return divideIntegers(b, operands[0], operands[1]);
   if (isa<arith::FPToSIOp>(inner))

@@ -77,21 +77,22 @@ kern.func @aligned(%x: memref<1032xf32>, %r: memref<1024xf32>, %s: memref<1024xf
 
 // -----
 
-// A warp takes a short row: no shared memory, no barrier.
-// CHECK-LABEL: // @warp kernel_{{[0-9a-f]+}}_ww grid 4x1x1 block 128x1x1
+// A warp takes a short row, or several shorter ones: no shared memory, no
+// barrier. Beyond the last row that row is computed again, and not stored.
+// CHECK-LABEL: // @warp kernel_{{[0-9a-f]+}}_ww grid 2x1x1 block 128x1x1
 // CHECK-NOT: .shared
 // CHECK-NOT: bar.sync
-// CHECK: ld.global.v4.b32
+// CHECK: min.{{[su]}}
+// CHECK-COUNT-2: ld.global.v4.b32
 // CHECK: max.NaN.f32
-// CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
-// CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
+// CHECK-NOT: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 4, 31, -1;
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 2, 31, -1;
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 1, 31, -1;
 // CHECK: st.global.v4.b32
-kern.func @warp(%x: memref<16x64xf32>, %y: memref<16x64xf32>) attributes {inputs = 1 : i64} {
-  kern.fused row [16, 64] calls [0, 16] ins(%x : memref<16x64xf32>) at [#kern.access<0, [64, 1]>]
-      outs(%y : memref<16x64xf32>) at [#kern.access<0, [64, 1]>] accumulate [false] {
+kern.func @warp(%x: memref<17x64xf32>, %y: memref<17x64xf32>) attributes {inputs = 1 : i64} {
+  kern.fused row [17, 64] calls [0, 17] ins(%x : memref<17x64xf32>) at [#kern.access<0, [64, 1]>]
+      outs(%y : memref<17x64xf32>) at [#kern.access<0, [64, 1]>] accumulate [false] {
   ^bb0(%e: f32):
     %m = kern.reduce max %e : f32
     %d = arith.subf %e, %m : f32
@@ -130,8 +131,8 @@ kern.func @block(%x: memref<16x4096xf32>, %y: memref<16x4096xf32>) attributes {i
 // CHECK: ld.global.b32
 // CHECK-NEXT: add.rn.f32
 // CHECK-NEXT: st.global.b32
-kern.func @column(%x: memref<512x64xf32>, %y: memref<64xf32>) attributes {inputs = 1 : i64} {
-  kern.fused column [64, 512] calls [0, 64] ins(%x : memref<512x64xf32>) at [#kern.access<0, [1, 64]>]
+kern.func @column(%x: memref<256x64xf32>, %y: memref<64xf32>) attributes {inputs = 1 : i64} {
+  kern.fused column [64, 256] calls [0, 64] ins(%x : memref<256x64xf32>) at [#kern.access<0, [1, 64]>]
       outs(%y : memref<64xf32>) at [#kern.access<0, [1, 0]>] accumulate [true] {
   ^bb0(%e: f32):
     %m = kern.reduce sum %e : f32
@@ -143,7 +144,7 @@ kern.func @column(%x: memref<512x64xf32>, %y: memref<64xf32>) attributes {inputs
 // -----
 
 // Few long columns are summed in parts; the last block of a column joins them.
-// CHECK-LABEL: // @parts kernel_{{[0-9a-f]+}}_nn grid 2x8x1 block 32x16x1
+// CHECK-LABEL: // @parts kernel_{{[0-9a-f]+}}_nn grid 2x16x1 block 32x16x1
 // CHECK: fence.acq_rel.gpu
 // CHECK: bar.sync
 // CHECK: atom.{{.*}}add.u32
@@ -182,6 +183,66 @@ kern.func @functions(%x: memref<64xf32>, %y: memref<64xf32>) attributes {inputs 
     %6 = math.powf %5, %e : f32
     %7 = math.rsqrt %6 : f32
     kern.yield %7 : f32
+  }
+  kern.return
+}
+
+// -----
+
+// The sigmoid's quotient needs no branches: its divisor is at least 1. bf16 has
+// an instruction that rounds.
+// CHECK-LABEL: // @sigmoid
+// CHECK-NOT: div.rn
+// CHECK: rcp.approx.ftz.f32
+// CHECK-COUNT-2: fma.rn.f32
+// CHECK-NOT: div.rn
+// CHECK: cvt.rn.bf16x2.f32
+// CHECK: ret;
+kern.func @sigmoid(%x: memref<64xf32>, %y: memref<64xbf16>) attributes {inputs = 1 : i64} {
+  kern.fused elementwise [64] calls [0, 64] ins(%x : memref<64xf32>) at [#kern.access<0, [1]>]
+      outs(%y : memref<64xbf16>) at [#kern.access<0, [1]>] accumulate [false] {
+  ^bb0(%e: f32):
+    %one = arith.constant 1.0 : f32
+    %0 = arith.negf %e : f32
+    %1 = math.exp %0 : f32
+    %2 = arith.addf %1, %one : f32
+    %3 = arith.divf %one, %2 : f32
+    %4 = arith.truncf %3 : f32 to bf16
+    kern.yield %4 : bf16
+  }
+  kern.return
+}
+
+// -----
+
+// Rotary embedding reads the other half once, at an address that depends on the
+// side, and multiplies once.
+// CHECK-LABEL: // @halves
+// CHECK: .entry
+// CHECK-COUNT-3: ld.global.v4.b32
+// CHECK-NOT: ld.global
+// CHECK: neg.f32
+// CHECK: st.global.v4.b32
+// CHECK: ret;
+kern.func @halves(%x: memref<64x6x16xbf16>, %c: memref<64x16xbf16>, %y: memref<6x64x16xbf16>) attributes {inputs = 2 : i64} {
+  kern.fused elementwise [6, 64, 16] calls [0, 6] ins(%x, %x, %x, %c : memref<64x6x16xbf16>, memref<64x6x16xbf16>, memref<64x6x16xbf16>, memref<64x16xbf16>)
+      at [#kern.access<0, [16, 96, 1]>, #kern.access<-8, [16, 96, 1] if[2, 8, 16]>, #kern.access<8, [16, 96, 1] if[2, 0, 8]>, #kern.access<0, [0, 16, 1]>]
+      outs(%y : memref<6x64x16xbf16>) at [#kern.access<0, [1024, 16, 1]>] accumulate [false] {
+  ^bb0(%e: bf16, %back: bf16, %ahead: bf16, %t: bf16):
+    %0 = arith.extf %ahead : bf16 to f32
+    %1 = arith.negf %0 : f32
+    %2 = arith.truncf %1 : f32 to bf16
+    %i = kern.index <0, [0, 0, 1]> : i64
+    %c8 = arith.constant 8 : i64
+    %low = arith.cmpi slt, %i, %c8 : i64
+    %3 = arith.select %low, %2, %back : bf16
+    %4 = arith.extf %3 : bf16 to f32
+    %5 = arith.extf %t : bf16 to f32
+    %6 = arith.mulf %4, %5 : f32
+    %7 = arith.extf %e : bf16 to f32
+    %8 = arith.addf %6, %7 : f32
+    %9 = arith.truncf %8 : f32 to bf16
+    kern.yield %9 : bf16
   }
   kern.return
 }
@@ -241,7 +302,7 @@ kern.func @long_variance(%x: memref<4x65536xf32>, %y: memref<4x65536xf32>) attri
 
 // An index out of range sets the last parameter.
 // CHECK-LABEL: // @rows kernel_{{[0-9a-f]+}} grid 1x1x1 block 256x1x1
-// CHECK: // @rows kernel_{{[0-9a-f]+}} grid 6x1x1 block 256x1x1
+// CHECK: // @rows kernel_{{[0-9a-f]+}} grid 1x1x1 block 256x1x1
 // CHECK: .entry
 // CHECK: param_3
 // CHECK: ld.global.v4.b32

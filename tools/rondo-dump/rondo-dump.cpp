@@ -8,7 +8,6 @@
 
 #include "rondo/Dump/Dump.h"
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <string_view>
 
@@ -58,12 +57,6 @@ int main(int argc, char **argv) {
                           : "' is not known; see --help\n");
     return 2;
   }
-  std::error_code ignored;
-  if (isTrace &&
-      std::filesystem::equivalent(option.substr(trace.size()), path, ignored)) {
-    std::cerr << "rondo-dump: " << option << " is the program itself\n";
-    return 2;
-  }
   std::unique_ptr<runtime::Program> program;
   runtime::Status status = runtime::Program::load(path, program);
   if (status.ok()) {
@@ -75,9 +68,12 @@ int main(int argc, char **argv) {
       dump::printPlanJson(*program, std::cout);
     else if (option == "--ptx")
       status = dump::printPtx(*program, std::cout);
-    else if (isTrace)
-      status = dump::writePlannedTrace(*program, option.substr(trace.size()));
-    else
+    else if (isTrace) {
+      std::string file = option.substr(trace.size());
+      status = program->checkNotRead(file, /*weights=*/"", /*isSave=*/false);
+      if (status.ok())
+        status = dump::writePlannedTrace(*program, file);
+    } else
       dump::printArithmetic(*program, option == "--arithmetic-text", std::cout);
   }
   if (status.ok() && !std::cout.flush())

@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <unistd.h>
 
@@ -43,6 +42,12 @@ public:
 private:
   bool check(rondo_error *error);
   bool fail(const std::string &message, rondo_code why = RONDO_USER_ERROR);
+  struct Output {
+    const char *option;
+    std::string path;
+  };
+  std::vector<Output> outputs() const; ///< Those asked for.
+  rondo_session_options sessionOptions() const;
   bool checkOutputs();
   bool open();
   bool countSteps();
@@ -93,31 +98,22 @@ bool Runner::fail(const std::string &message, rondo_code why) {
 /// something else's.
 bool Runner::checkOutputs() {
   namespace fs = std::filesystem;
-  struct Output {
-    const char *option;
-    const std::string &path;
-  } outputs[] = {{"save", options.save},
-                 {"save-grads", options.saveGradients},
-                 {"losses", options.losses},
-                 {"trace", options.trace},
-                 {"log", options.log}};
   std::error_code error;
-  std::map<fs::path, std::string> users;
-  users[fs::weakly_canonical(options.program, error)] = "the program";
+  std::vector<std::pair<std::string, std::string>> users = {
+      {options.program, "the program"}};
   for (const auto &[name, path] : options.inputs)
-    users[fs::weakly_canonical(path, error)] = "input '" + name + "'";
-  for (const auto &[option, path] : outputs) {
-    if (path.empty())
-      continue;
+    users.emplace_back(path, "input '" + name + "'");
+  for (const auto &[option, path] : outputs()) {
     std::string flag = std::string("--") + option;
-    fs::path file = fs::weakly_canonical(path, error);
-    auto [user, isNew] = users.emplace(file, flag);
-    if (!isNew && fs::status(file, error).type() <= fs::file_type::regular)
-      return fail(flag + "=" + path + ": is also the file of " + user->second,
-                  RONDO_BAD_OPTION);
+    bool isFile = fs::status(path, error).type() <= fs::file_type::regular;
+    for (const auto &[file, user] : users)
+      if (isFile && rondo_same_file(file.c_str(), path.c_str()))
+        return fail(flag + "=" + path + ": is also the file of " + user,
+                    RONDO_BAD_OPTION);
+    users.emplace_back(path, flag);
     // A log is written line by line, so a pipe will do.
     fs::file_type type = fs::status(path, error).type();
-    if (&path == &options.log &&
+    if (option == std::string("log") &&
         (type == fs::file_type::fifo || type == fs::file_type::character)) {
       if (::access(path.c_str(), W_OK) != 0)
         return fail(path + ": cannot be written: " + std::strerror(errno));
@@ -129,11 +125,17 @@ bool Runner::checkOutputs() {
   return true;
 }
 
-bool Runner::open() {
-  rondo_program *loaded = nullptr;
-  if (!check(rondo_program_load(options.program.c_str(), &loaded)))
-    return false;
-  program.reset(loaded);
+std::vector<Runner::Output> Runner::outputs() const {
+  std::vector<Output> all = {{"save", options.save},
+                             {"save-grads", options.saveGradients},
+                             {"losses", options.losses},
+                             {"trace", options.trace},
+                             {"log", options.log}};
+  std::erase_if(all, [](const Output &output) { return output.path.empty(); });
+  return all;
+}
+
+rondo_session_options Runner::sessionOptions() const {
   rondo_session_options given = RONDO_INIT(rondo_session_options);
   auto text = [](const std::string &value) {
     return value.empty() ? nullptr : value.c_str();
@@ -146,6 +148,20 @@ bool Runner::open() {
   given.watchdog_seconds = options.watchdog;
   given.delay_seed = options.delaySeed;
   given.delay_us = options.delayMicroseconds;
+  return given;
+}
+
+bool Runner::open() {
+  rondo_program *loaded = nullptr;
+  if (!check(rondo_program_load(options.program.c_str(), &loaded)))
+    return false;
+  program.reset(loaded);
+  rondo_session_options given = sessionOptions();
+  for (const auto &[option, path] : outputs())
+    if (!check(rondo_program_check_output(program.get(), given.weights,
+                                          path.c_str(),
+                                          option == std::string("save"))))
+      return false;
   rondo_session *opened = nullptr;
   if (!check(rondo_session_open(program.get(), &given, &opened)))
     return false;
@@ -333,7 +349,9 @@ void Runner::writeRecords() {
 }
 
 int Runner::run() {
-  if (!checkOutputs() || !open() || !bindInputs())
+  rondo_session_options given = sessionOptions();
+  if (!check(rondo_check_session_options(&given)) || !checkOutputs() ||
+      !open() || !bindInputs())
     return code;
   Interrupt interrupt;
   if (!train()) {

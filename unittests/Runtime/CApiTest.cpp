@@ -8,6 +8,8 @@
 
 #include "ProgramBuilder.h"
 #include "rondo-c/runtime.h"
+#include <cmath>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 using namespace rondo::runtime::testing;
@@ -98,7 +100,7 @@ TEST_F(CApiTest, RespectsTheCallersStructureSize) {
   EXPECT_EQ(info.rotation, 77u);
   EXPECT_EQ(info.plan, nullptr);
   info.size = 0;
-  fails(rondo_program_get_info(program, &info), RONDO_INTERNAL_ERROR,
+  fails(rondo_program_get_info(program, &info), RONDO_BAD_OPTION,
         "without its size");
 }
 
@@ -204,6 +206,219 @@ TEST_F(CApiTest, AProgramMayGoBeforeItsSessions) {
   EXPECT_GT(loss, 0);
 }
 
+TEST_F(CApiTest, WritesNothingOverWhatItReads) {
+  namespace fs = std::filesystem;
+  std::string weights = folder / "weights.bin", bytes = readBytes(weights),
+              link = folder / "link", saved = folder / "w.safetensors";
+  fs::create_hard_link(weights, link);
+  open();
+  for (const std::string &file :
+       {weights, link, path, folder / "./toy.rondo"}) {
+    fails(rondo_session_save(session, file.c_str(), RONDO_VALUE,
+                             RONDO_ONNX_NAMES),
+          RONDO_BAD_OPTION, "which would be lost; name another file");
+    for (int isSave : {0, 1})
+      fails(rondo_program_check_output(program, nullptr, file.c_str(), isSave),
+            RONDO_BAD_OPTION, (file + ": is ").c_str());
+  }
+  EXPECT_EQ(readBytes(weights), bytes);
+  fails(rondo_program_check_output(program, nullptr, link.c_str(), 1),
+        RONDO_BAD_OPTION, "a file of weights that ");
+  // Weights may replace those that they came from, nothing else may.
+  ok(rondo_session_save(session, saved.c_str(), RONDO_VALUE, RONDO_ONNX_NAMES));
+  rondo_session_close(session);
+  rondo_session_options sessionOptions = RONDO_INIT(rondo_session_options);
+  sessionOptions.weights = saved.c_str();
+  sessionOptions.trace = 1;
+  ok(rondo_session_open(program, &sessionOptions, &session));
+  ok(rondo_session_save(session, saved.c_str(), RONDO_VALUE, RONDO_ONNX_NAMES));
+  fails(rondo_session_save(session, saved.c_str(), RONDO_FIRST_MOMENT,
+                           RONDO_ONNX_NAMES),
+        RONDO_BAD_OPTION, "is a file of --weights=");
+  fails(rondo_session_write_trace(session, saved.c_str()), RONDO_BAD_OPTION,
+        "is a file of --weights=");
+  ok(rondo_program_check_output(program, "random:1", saved.c_str(), 0));
+  // Nor may one of several files, or what names them.
+  std::string index = folder / "model.safetensors.index.json";
+  writeBytes(index, R"({"weight_map":{"val_1":"w.safetensors"}})");
+  for (const std::string &source : {folder.path, index})
+    for (const std::string &file : {saved, index})
+      fails(
+          rondo_program_check_output(program, source.c_str(), file.c_str(), 1),
+          RONDO_BAD_OPTION, "is a file of --weights=");
+  std::vector<float> x(8 * TOY_COLUMNS);
+  std::string npy = folder / "x.npy";
+  writeBytes(npy, npyBytes("<f4", {8, TOY_COLUMNS}, x.data(), 4 * x.size()));
+  ok(rondo_session_set_input_file(session, "x", npy.c_str()));
+  fails(rondo_session_write_trace(session, npy.c_str()), RONDO_BAD_OPTION,
+        "is the file of input 'x'");
+  EXPECT_TRUE(rondo_same_file(weights.c_str(), link.c_str()));
+  EXPECT_FALSE(rondo_same_file(weights.c_str(), saved.c_str()));
+  EXPECT_FALSE(rondo_same_file(nullptr, link.c_str()));
+  EXPECT_FALSE(rondo_same_file(link.c_str(), nullptr));
+}
+
+TEST_F(CApiTest, OptionsAreChecked) {
+  auto refuses = [&](auto change, const char *message) {
+    rondo_session_options given = RONDO_INIT(rondo_session_options);
+    change(given);
+    fails(rondo_check_session_options(&given), RONDO_BAD_OPTION, message);
+    fails(rondo_session_open(program, &given, &session), RONDO_BAD_OPTION,
+          message);
+    EXPECT_EQ(session, nullptr);
+  };
+  using Options = rondo_session_options;
+  refuses([](Options &given) { given.host_threads = 1025; },
+          "--host-threads=1025: is not between 1 and 1024");
+  for (double seconds : {-1.0, (double)NAN, (double)INFINITY})
+    refuses([&](Options &given) { given.watchdog_seconds = seconds; },
+            "is not a time");
+  refuses([](Options &given) { given.weights_prefix = "m."; },
+          "--weights-prefix: there are no files of --weights that it is for");
+  refuses(
+      [](Options &given) {
+        given.weights = "random:1";
+        given.weights_prefix = "m.";
+      },
+      "--weights-prefix");
+  refuses([](Options &given) { given.size = 3; }, "without its size");
+  ok(rondo_check_session_options(nullptr));
+}
+
+TEST_F(CApiTest, InputsAreChecked) {
+  open();
+  auto refuses = [&](int type, std::vector<int64_t> shape, rondo_code code,
+                     const char *message) {
+    fails(rondo_session_set_input(session, "x", (rondo_element_type)type,
+                                  (uint32_t)shape.size(), shape.data(),
+                                  data.x.data()),
+          code, message);
+  };
+  refuses(RONDO_F32, {-5, TOY_COLUMNS}, RONDO_USER_ERROR,
+          "has shape [-5, 264], the program wants [samples, 264]");
+  refuses(RONDO_F32, {INT64_MAX, TOY_COLUMNS}, RONDO_USER_ERROR, "has shape [");
+  refuses(RONDO_F32, {}, RONDO_USER_ERROR, "has shape []");
+  refuses(RONDO_F32, std::vector<int64_t>(65), RONDO_USER_ERROR,
+          "has 65 axes, the program wants 2");
+  for (int type : {7, 256, -1})
+    refuses(type, {8, TOY_COLUMNS}, RONDO_BAD_OPTION,
+            "there is no element type");
+  // What was bound before stays.
+  uint64_t available = 0;
+  ok(rondo_session_get_steps(session, &available, nullptr));
+  EXPECT_EQ(available, 3u);
+}
+
+TEST_F(CApiTest, NamesAndQuantitiesAreChecked) {
+  open();
+  std::string file = folder / "w.safetensors";
+  float value = 0;
+  fails(rondo_session_save(session, file.c_str(), RONDO_VALUE, (rondo_names)7),
+        RONDO_BAD_OPTION, "there are no names 7");
+  for (int quantity : {4, -1}) {
+    auto what = (rondo_quantity)quantity;
+    fails(rondo_session_save(session, file.c_str(), what, RONDO_ONNX_NAMES),
+          RONDO_BAD_OPTION, "there is no quantity");
+    fails(rondo_session_read_parameter(session, "val_1", what, &value, 1),
+          RONDO_BAD_OPTION, "there is no quantity");
+    fails(rondo_session_write_parameter(session, "val_1", what, &value, 1),
+          RONDO_BAD_OPTION, "there is no quantity");
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+  fails(rondo_session_save(session, file.c_str(), RONDO_GRADIENT,
+                           RONDO_ONNX_NAMES),
+        RONDO_USER_ERROR,
+        "no gradients were kept: start the step with keep_gradients");
+}
+
+TEST_F(CApiTest, NothingThatIsNeededMayBeNull) {
+  open();
+  auto null = [&](rondo_error *error, const char *argument) {
+    fails(error, RONDO_BAD_OPTION,
+          (std::string("the argument '") + argument + "' is NULL").c_str());
+  };
+  rondo_program_info info = RONDO_INIT(rondo_program_info);
+  rondo_input_info input = RONDO_INIT(rondo_input_info);
+  rondo_parameter_info parameter = RONDO_INIT(rondo_parameter_info);
+  rondo_step_info step = RONDO_INIT(rondo_step_info);
+  rondo_session_report report = RONDO_INIT(rondo_session_report);
+  rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
+  rondo_device_info device = RONDO_INIT(rondo_device_info);
+  rondo_program *loaded = nullptr;
+  rondo_session *opened = nullptr;
+  int64_t shape[] = {8, TOY_COLUMNS};
+  float value = 0;
+  double loss = 0;
+  null(rondo_check_output_file(nullptr), "path");
+  null(rondo_write_file(nullptr, "", 0), "path");
+  null(rondo_write_file((folder / "f").c_str(), nullptr, 1), "data");
+  ok(rondo_write_file((folder / "f").c_str(), nullptr, 0));
+  null(rondo_program_load(nullptr, &loaded), "path");
+  null(rondo_program_load(path.c_str(), nullptr), "program");
+  null(rondo_program_get_info(nullptr, &info), "program");
+  null(rondo_program_get_info(program, nullptr), "info");
+  null(rondo_program_get_input(nullptr, 0, &input), "program");
+  null(rondo_program_get_input(program, 0, nullptr), "info");
+  null(rondo_program_get_parameter(nullptr, 0, &parameter), "program");
+  null(rondo_program_get_parameter(program, 0, nullptr), "info");
+  null(rondo_program_check_output(nullptr, nullptr, "f", 0), "program");
+  null(rondo_program_check_output(program, nullptr, nullptr, 0), "path");
+  null(rondo_session_open(nullptr, nullptr, &opened), "program");
+  null(rondo_session_open(program, nullptr, nullptr), "session");
+  null(rondo_session_set_input_file(nullptr, "x", "f"), "session");
+  null(rondo_session_set_input_file(session, nullptr, "f"), "name");
+  null(rondo_session_set_input_file(session, "x", nullptr), "path");
+  null(rondo_session_set_input(nullptr, "x", RONDO_F32, 2, shape, &value),
+       "session");
+  null(rondo_session_set_input(session, nullptr, RONDO_F32, 2, shape, &value),
+       "name");
+  null(rondo_session_set_input(session, "x", RONDO_F32, 2, nullptr, &value),
+       "shape");
+  null(rondo_session_set_input(session, "x", RONDO_F32, 2, shape, nullptr),
+       "data");
+  null(rondo_session_set_order(nullptr, 0, 0, 1), "session");
+  null(rondo_session_set_learning_rate(nullptr, "constant", 1), "session");
+  null(rondo_session_set_learning_rate(session, nullptr, 1), "schedule");
+  null(rondo_session_get_steps(nullptr, nullptr, nullptr), "session");
+  ok(rondo_session_get_steps(session, nullptr, nullptr));
+  null(rondo_session_start(nullptr, 1, 0), "session");
+  null(rondo_session_wait_loss(nullptr, 0, &loss), "session");
+  null(rondo_session_wait_loss(session, 0, nullptr), "loss");
+  null(rondo_session_wait_step(nullptr, 0, &step), "session");
+  null(rondo_session_wait_step(session, 0, nullptr), "info");
+  null(rondo_session_step(nullptr, 1, &loss), "session");
+  null(rondo_session_step(session, 1, nullptr), "losses");
+  ok(rondo_session_step(session, 0, nullptr));
+  null(rondo_session_synchronize(nullptr), "session");
+  null(rondo_session_read_parameter(nullptr, "val_1", RONDO_VALUE, &value, 1),
+       "session");
+  null(rondo_session_read_parameter(session, nullptr, RONDO_VALUE, &value, 1),
+       "name");
+  null(rondo_session_read_parameter(session, "val_1", RONDO_VALUE, nullptr, 1),
+       "values");
+  null(rondo_session_write_parameter(nullptr, "val_1", RONDO_VALUE, &value, 1),
+       "session");
+  null(rondo_session_write_parameter(session, nullptr, RONDO_VALUE, &value, 1),
+       "name");
+  null(rondo_session_write_parameter(session, "val_1", RONDO_VALUE, nullptr, 1),
+       "values");
+  null(rondo_session_save(nullptr, "f", RONDO_VALUE, RONDO_ONNX_NAMES),
+       "session");
+  null(rondo_session_save(session, nullptr, RONDO_VALUE, RONDO_ONNX_NAMES),
+       "path");
+  null(rondo_session_get_report(nullptr, &report), "session");
+  null(rondo_session_get_report(session, nullptr), "report");
+  null(rondo_session_get_lane(nullptr, 0, &lane), "session");
+  null(rondo_session_get_lane(session, 0, nullptr), "info");
+  null(rondo_session_get_device(nullptr, 0, &device), "session");
+  null(rondo_session_get_device(session, 0, nullptr), "info");
+  null(rondo_session_begin_measuring(nullptr), "session");
+  null(rondo_session_write_trace(nullptr, "f"), "session");
+  null(rondo_session_write_trace(session, nullptr), "path");
+  rondo_session_close(nullptr);
+  rondo_program_free(nullptr);
+}
+
 TEST_F(CApiTest, HandsOutErrors) {
   rondo_session_options sessionOptions = RONDO_INIT(rondo_session_options);
   sessionOptions.device = "host:9";
@@ -211,7 +426,7 @@ TEST_F(CApiTest, HandsOutErrors) {
         RONDO_BAD_OPTION, "--device=host:9");
   sessionOptions.size = 1;
   fails(rondo_session_open(program, &sessionOptions, &session),
-        RONDO_INTERNAL_ERROR,
+        RONDO_BAD_OPTION,
         "a structure without its size was given to the runtime (see "
         "RONDO_INIT)");
   sessionOptions.size = sizeof sessionOptions;

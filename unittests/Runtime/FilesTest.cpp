@@ -251,6 +251,31 @@ TEST_F(FilesTest, AReplacedFileKeepsItsPermissionsAndAFailedOneItsContent) {
             1);
 }
 
+TEST_F(FilesTest, OneFileHasManyNames) {
+  namespace fs = std::filesystem;
+  std::string file = folder / "file", other = folder / "other";
+  writeBytes(file, "1");
+  writeBytes(other, "1");
+  fs::create_symlink("file", folder / "link");
+  fs::create_symlink("link", folder / "chain");
+  fs::create_hard_link(file, folder / "hard");
+  fs::create_directory_symlink(folder.path, folder / "up");
+  fs::create_symlink("new", folder / "dangling");
+  fs::create_symlink("loop", folder / "loop");
+  for (const char *name :
+       {"file", "link", "chain", "hard", "up/file", "./up/link"})
+    EXPECT_TRUE(sameFile(file, folder / name)) << name;
+  EXPECT_FALSE(sameFile(file, other));
+  EXPECT_FALSE(sameFile(file, folder / "new"));
+  // Files that are not there yet.
+  for (const char *name : {"new", "dangling", "up/new", "up/dangling"})
+    EXPECT_TRUE(sameFile(folder / "new", folder / name)) << name;
+  EXPECT_FALSE(sameFile(folder / "new", folder / "newer"));
+  EXPECT_FALSE(sameFile(folder / "no/new", folder / "no/new")); // nowhere
+  EXPECT_FALSE(sameFile(folder / "loop", folder / "loop"));
+  EXPECT_FALSE(sameFile("", ""));
+}
+
 TEST_F(FilesTest, AnIndexNamesItsFiles) {
   auto file = [&](const char *name, const char *tensor) {
     writeBytes(

@@ -10,6 +10,7 @@
 #include "ProgramBuilder.h"
 #include "Safetensors.h"
 #include "rondo/Runtime/Session.h"
+#include "rondo/Runtime/WeightFile.h"
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -127,6 +128,79 @@ TEST_F(ParametersTest, RangesAreChecked) {
   std::string up =
       "../" + folder.path.substr(folder.path.rfind('/') + 1) + "/weights.bin";
   EXPECT_TRUE(open("", "", set(up, 0, size)).ok());
+}
+
+TEST_F(ParametersTest, AFileMustBeWhatItWasWhenCompiled) {
+  writeToy(folder, {});
+  std::string path = folder / "weights.bin", good = readBytes(path);
+  FileIdentity identity;
+  ASSERT_TRUE(identifyFile(path, identity).ok());
+  auto describe = [&](program::ProgramT &table) {
+    auto file = std::make_unique<program::WeightFileT>();
+    file->location = "weights.bin";
+    file->size = identity.size;
+    file->hash_low = identity.hashLow;
+    file->hash_high = identity.hashHigh;
+    table.weight_files.push_back(std::move(file));
+  };
+  ASSERT_TRUE(open("", "", describe).ok());
+  ASSERT_TRUE(session->save(folder / "in.safetensors", 0, false).ok());
+  auto reopen = [&](const std::string &bytes, const std::string &weights) {
+    session.reset();
+    writeBytes(path, bytes);
+    SessionOptions options;
+    options.weights = weights;
+    return Session::open(*program, options, session);
+  };
+  std::string flipped = good;
+  flipped[1000] = (char)(flipped[1000] ^ 1);
+  for (const std::string &bad :
+       {"abcd" + good, good + "x", flipped, good.substr(0, 100)}) {
+    Status status = reopen(bad, "");
+    expect(status, (path + " is not what " + folder.path +
+                    "/toy.rondo was compiled with: it has " +
+                    std::to_string(bad.size()) + " bytes, hash ")
+                       .c_str());
+    expect(status, "it had 558624 bytes, hash ");
+    expect(status, "; compile the model again, put the old file back, or give "
+                   "--weights=FILE.safetensors");
+    // Nothing of it is read then.
+    EXPECT_TRUE(reopen(bad, folder / "in.safetensors").ok());
+    EXPECT_TRUE(reopen(bad, "random:1").ok());
+  }
+  EXPECT_TRUE(reopen(good, "").ok());
+}
+
+// Of large files only some pieces are read, the ends among them.
+TEST_F(ParametersTest, FilesAreIdentifiedByPieces) {
+  std::string path = folder / "file";
+  std::string bytes(5 * kIdentityPiece + 7, 'x');
+  auto identify = [&](uint64_t whole) {
+    writeBytes(path, bytes);
+    FileIdentity identity;
+    EXPECT_TRUE(identifyFile(path, identity, whole).ok());
+    EXPECT_EQ(identity.size, bytes.size());
+    return identity;
+  };
+  uint64_t all = 8 * kIdentityPiece, two = 2 * kIdentityPiece;
+  FileIdentity whole = identify(all), pieces = identify(two);
+  EXPECT_EQ(identify(all), whole);
+  for (auto [at, isRead] : {std::pair<size_t, bool>{0, true},
+                            {kIdentityPiece - 1, true},
+                            {kIdentityPiece, false},
+                            {bytes.size() - kIdentityPiece - 1, false},
+                            {bytes.size() - kIdentityPiece, true},
+                            {bytes.size() - 1, true}}) {
+    bytes[at] = 'y';
+    EXPECT_NE(identify(all), whole) << at;
+    EXPECT_EQ(identify(two) == pieces, !isRead) << at;
+    bytes[at] = 'x';
+  }
+  bytes = "";
+  EXPECT_EQ(identify(all).size, 0u);
+  FileIdentity identity;
+  expect(identifyFile(folder / "absent", identity), "No such file");
+  expect(identifyFile(folder.path, identity), "not a regular file");
 }
 
 TEST_F(ParametersTest, ComeFromSafetensorsByEitherName) {

@@ -239,9 +239,10 @@ void ProductTest::check(uint32_t number) {
         coarse |= error > 1e-5 * size;
       }
   EXPECT_LE(worst, 1.0) << "product " << number;
-  if (gemm.tf32)
+  if (gemm.tf32) {
     EXPECT_EQ(coarse, std::string_view(GetParam()).starts_with("cuda"))
         << "product " << number;
+  }
   // What lies between rows and after the last one stays.
   for (uint64_t e = 0; e < inside.size(); ++e)
     if (!inside[e] && load(before.data(), gemm.type_c, e) !=

@@ -38,6 +38,13 @@ uint32_t indexOf(ProgramT &table, program::OpKind kind) {
   std::abort();
 }
 
+void addWeightFile(ProgramT &table, const char *location, uint64_t size) {
+  auto file = std::make_unique<program::WeightFileT>();
+  file->location = location;
+  file->size = size;
+  table.weight_files.push_back(std::move(file));
+}
+
 /// Makes the first call attention over one argument, right but for its size.
 program::CallT &makeAttention(ProgramT &table, bool isGradient) {
   program::CallT &call = *table.entries[0]->calls[0];
@@ -150,6 +157,10 @@ const Case kCases[] = {
     {"LabelBytes", "label entry: argument 0 has", [](ProgramT &t) { t.entries[3]->calls[0]->kind = program::CallKind::Zero; t.entries[3]->calls[0]->addresses.pop_back(); t.entries[3]->calls[0]->bytes = 1 << 20; }},
     {"LabelCount", "the count has 4 bytes, its calls touch 8", [](ProgramT &t) { t.entries[3]->calls[0]->kind = program::CallKind::Zero; t.entries[3]->calls[0]->addresses = {program::Address(1, 0)}; t.entries[3]->calls[0]->bytes = 8; }},
     {"EntryArguments", "5000 arguments", [](ProgramT &t) { t.entries[0]->arguments = 5000; }},
+    {"WeightFileUnused", "weight file 0 'other.bin': no parameter is in it", [](ProgramT &t) { addWeightFile(t, "other.bin", 1); }},
+    {"WeightFileTwice", "weight file 1 'weights.bin': described twice", [](ProgramT &t) { addWeightFile(t, "weights.bin", kToyWeightsBytes); addWeightFile(t, "weights.bin", kToyWeightsBytes); }},
+    {"WeightFileShort", "weight file 0 'weights.bin': parameters end at byte 558624 of 558623", [](ProgramT &t) { addWeightFile(t, "weights.bin", kToyWeightsBytes - 1); }},
+    {"WeightFileOverflow", "parameters end at byte 18446744073709551615 of", [](ProgramT &t) { addWeightFile(t, "weights.bin", 1u << 30); t.parameters[1]->offset = ~0ull - 3; }},
     {"NoOps", "no operations", [](ProgramT &t) { t.ops.clear(); }},
     {"OpKind", "kind 50 on lane", [](ProgramT &t) { t.ops[0]->kind = (OpKind)50; }},
     {"OpLane", "does not run on lane Update", [](ProgramT &t) { t.ops[0]->lane = ProgramLane::Update; }},

@@ -141,6 +141,18 @@ TEST(HostProduct, Indexing) {
     func.func @scatter_middle(%u: tensor<2x7x19xbf16>, %i: tensor<7xi64> {nn.low = -4.0 : f64}) -> tensor<2x5x19xbf16> {
       %0 = nn.scatter_add %u, %i axis 1 : tensor<2x7x19xbf16>, tensor<7xi64> -> tensor<2x5x19xbf16>
       return %0 : tensor<2x5x19xbf16>
+    }
+    func.func @scatter_many(%u: tensor<9000x4xf32>, %i: tensor<9000xi64> {nn.low = -6000.0 : f64, nn.high = 6000.0 : f64}) -> tensor<6000x4xf32> {
+      %0 = nn.scatter_add %u, %i axis 0 : tensor<9000x4xf32>, tensor<9000xi64> -> tensor<6000x4xf32>
+      return %0 : tensor<6000x4xf32>
+    }
+    func.func @scatter_few(%u: tensor<2x8200x3xf32>, %i: tensor<8200xi32>) -> tensor<2x90x3xf32> attributes {nn.tolerance = 1.0e-2 : f64} {
+      %0 = nn.scatter_add %u, %i axis 1 : tensor<2x8200x3xf32>, tensor<8200xi32> -> tensor<2x90x3xf32>
+      return %0 : tensor<2x90x3xf32>
+    }
+    func.func @scatter_wide(%u: tensor<50x1100xbf16>, %i: tensor<50xi64> {nn.high = 9.0 : f64}) -> tensor<9x1100xbf16> {
+      %0 = nn.scatter_add %u, %i axis 0 : tensor<50x1100xbf16>, tensor<50xi64> -> tensor<9x1100xbf16>
+      return %0 : tensor<9x1100xbf16>
     })");
 }
 

@@ -33,6 +33,9 @@ struct ImportOptions {
   /// `freeze` matches never does.
   std::vector<std::string> trainable;
   std::vector<std::string> freeze;
+  /// Filled with the files of external data that the model names, there or not,
+  /// relative to its folder; also where the import fails later.
+  std::vector<std::string> *externalFiles = nullptr;
 };
 
 /// Reads an ONNX training graph (opsets 13 to 24, IR versions up to 13) and

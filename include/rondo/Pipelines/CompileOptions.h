@@ -21,7 +21,8 @@ enum class ReportKind { None, Text, Json };
 /// Everything the command line says.
 struct CompileOptions {
   std::string input;
-  std::string output; ///< "-": standard output.
+  std::string output;      ///< "-": standard output.
+  std::string machineFile; ///< That --target names, if it is a file.
   ImportOptions import;
   Config config;
   bool isIR = false;         ///< The input is IR, not an ONNX model.

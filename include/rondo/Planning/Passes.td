@@ -16,7 +16,8 @@ def PipePartitionStages : Pass<"rondo-pipe-partition-stages", "::mlir::ModuleOp"
   let description = [{
     Phase `stages`: adds a `pipe.plan` with forward stages, one fused tail and backward stages, cut independently. Every candidate is checked against the
     exact memory plan it would get; if that exceeds the device, planning repeats with the excess subtracted. With `recompute = auto` the save set of least predicted
-    step time wins. Infeasible only when no plan fits, with the numbers. Algorithm: `rondo::scheduling::PartitionProblem`; what is asked for is
+    step time wins. If no save set fits, full recomputation is tried once more with a backward that reads products alone and computes the rest twice.
+    Infeasible only when no plan fits, with the numbers. Algorithm: `rondo::scheduling::PartitionProblem`; what is asked for is
     in the module's `rondo.config`.
   }];
   let dependentDialects = ["::rondo::pipe::PipeDialect"];

@@ -21,6 +21,11 @@ namespace rondo::runtime {
 /// Changes nothing. Code::User, with the reason.
 Status checkOutputFile(const std::string &path);
 
+/// Whether writing one of two paths replaces or changes the other, by device
+/// and inode, through links of both kinds; also of files that are not there
+/// yet.
+bool sameFile(const std::string &a, const std::string &b);
+
 /// Writes beside `path` and renames, so that a file of that name is always
 /// whole: what was there before stays until then, and stays if anything fails.
 /// Goes through symbolic links and keeps the permissions of a file that it

@@ -57,6 +57,15 @@ public:
   /// The folder of the file, ending in '/' if not empty.
   std::string directory() const;
   std::span<const std::byte> blob(const program::Blob *blob) const;
+  /// The path of a file that parameters name, relative to the program; empty if
+  /// there is none, or an absolute one, which is refused.
+  std::string weightFile(const flatbuffers::String *location) const;
+  /// Whether the program, or a session of it with these weights, reads the file
+  /// that writing `path` replaces, whatever its name: Code::Flags, with what it
+  /// is. `weights`: as in SessionOptions. `isSave`: values are saved, which may
+  /// replace the one .safetensors file that they came from.
+  Status checkNotRead(const std::string &path, const std::string &weights,
+                      bool isSave) const;
 
   uint32_t microBatches() const {
     return root->rounds() * root->micro_batches();

@@ -84,6 +84,8 @@ struct SessionReport {
 
 class Session {
 public:
+  /// What can be said of options without a program; `open` does it, too.
+  static Status checkOptions(const SessionOptions &options);
   /// `program` outlives the session.
   static Status open(const Program &program, const SessionOptions &options,
                      std::unique_ptr<Session> &session);
@@ -124,6 +126,9 @@ public:
                        std::span<float> values);
   Status writeParameter(const std::string &name, uint32_t quantity,
                         std::span<const float> values);
+  /// Whether a file may be written there: not where the session reads. See
+  /// Program::checkNotRead; save and writeTrace do it, too.
+  Status checkOutput(const std::string &path, bool isSave) const;
   /// Safetensors of every parameter's quantity; `sourceNames`: under source
   /// names and in their layout.
   Status save(const std::string &path, uint32_t quantity, bool sourceNames);

@@ -11,6 +11,7 @@
 #define RONDO_TARGET_PROGRAM_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "rondo/Runtime/WeightFile.h"
 #include "rondo/Support/Config.h"
 #include <string>
 
@@ -22,6 +23,13 @@ namespace rondo::target {
 /// named relative to it. Fails with a diagnostic.
 llvm::FailureOr<std::string> emitProgram(mlir::ModuleOp module,
                                          llvm::StringRef outputPath);
+
+/// An element of module attribute `nn.weights`: a file of weights, as
+/// #nn.stored names it, and what it was when the model was imported. The
+/// program names those that its parameters are in.
+mlir::Attribute getWeightFileAttr(mlir::MLIRContext *context,
+                                  llvm::StringRef location,
+                                  const runtime::FileIdentity &identity);
 
 /// Canonical text of all that decides the bits of a step: bodies, chain, what
 /// trains and how; not devices, memory or plan.

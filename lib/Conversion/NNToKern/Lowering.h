@@ -100,11 +100,15 @@ private:
   void placeGradient(mlir::Value value, int64_t result);
   mlir::LogicalResult makeSteps(bool &changed);
   mlir::LogicalResult makeFused(const Output &output, bool &changed);
+  /// The steps that compute a value, by number.
+  using StepsOf = llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>>;
   bool storeShared();
+  mlir::Value findNarrower(mlir::Value value, const StepsOf &stepsOf);
   bool isExpensive(mlir::Value value);
   bool isSmall(mlir::Value value);
   void merge();
   bool tryMerge(unsigned into, unsigned from);
+  size_t countRead(unsigned number, unsigned a, unsigned b);
   bool reaches(unsigned from, unsigned to, bool skipDirect);
   void dropUnread();
   void sort();

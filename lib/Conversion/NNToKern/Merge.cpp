@@ -89,12 +89,29 @@ bool Plan::reaches(unsigned from, unsigned to, bool skipDirect) {
   return false;
 }
 
+/// Outputs of step `number` that are needed besides in steps `a` and `b`.
+size_t Plan::countRead(unsigned number, unsigned a, unsigned b) {
+  return llvm::count_if(steps[number].outputs, [&](const Output &output) {
+    if (output.accumulate || resultOf.contains(output.value))
+      return true;
+    for (auto &[value, result] : copies)
+      if (value == output.value)
+        return true;
+    for (auto [other, step] : llvm::enumerate(steps))
+      if (other != a && other != b &&
+          llvm::is_contained(step.inputs, output.value))
+        return true;
+    return false;
+  });
+}
+
 /// Puts the outputs of step `from` into step `into`, if that saves traffic and
 /// works.
 bool Plan::tryMerge(unsigned into, unsigned from) {
   Step &a = steps[into], &b = steps[from];
   std::optional<Space> space = join(a.space, b.space);
-  if (!space || a.outputs.size() + b.outputs.size() > kMostOutputs)
+  if (!space ||
+      countRead(into, into, from) + countRead(from, into, from) > kMostOutputs)
     return false;
   llvm::SetVector<Value> alignedA = getAligned(a), alignedB = getAligned(b);
   bool isShared = llvm::any_of(alignedA, [&](Value value) {

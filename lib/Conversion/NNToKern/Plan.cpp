@@ -192,6 +192,24 @@ static Space chooseSpace(const Step &step, Value &blocker) {
   return chosen ? *chosen : getElementwise(root);
 }
 
+/// What is computed from a reduction's result alone, as far as it has one value
+/// for each of it: the inverse root rather than the sum, so that it is computed
+/// once.
+static Value followResult(Value value, const Step &step) {
+  for (Value at = value; at.hasOneUse();) {
+    Operation *user = *at.user_begin();
+    if (!isFusible(user) || isa<nn::ReduceOp>(user) ||
+        getElements(user->getResult(0)) != getElements(value))
+      break;
+    at = user->getResult(0);
+    if (step.inlined.contains(at))
+      value = at;
+    else if (!isa<nn::ReshapeOp>(user))
+      break;
+  }
+  return value;
+}
+
 /// What to store so that a kernel becomes simpler: not its root.
 static Value chooseBlocker(const Step &step, Value wanted) {
   Value root = step.outputs.front().value;
@@ -199,8 +217,10 @@ static Value chooseBlocker(const Step &step, Value wanted) {
     Operation *op = value.getDefiningOp();
     return value != root && op && isFusible(op) && !isa<nn::ConstantOp>(op);
   };
-  if (wanted && canBeStored(wanted))
-    return wanted;
+  if (wanted && canBeStored(wanted)) {
+    Value last = followResult(wanted, step);
+    return canBeStored(last) ? last : wanted;
+  }
   for (Value value : step.inlined)
     if (value.getDefiningOp<nn::ReduceOp>() && canBeStored(value))
       return value;
@@ -289,7 +309,8 @@ static bool isMovement(Operation *op) {
 }
 
 /// Whether computing `value` again costs more than reading it: it takes a
-/// reduction, a function or a quotient, or reads two values as large as it is.
+/// reduction, a function or a quotient of as many elements, or reads two values
+/// as large as it is.
 bool Plan::isExpensive(Value value) {
   SmallVector<Value> stack{value};
   llvm::DenseSet<Value> seen;
@@ -299,18 +320,50 @@ bool Plan::isExpensive(Value value) {
     if (!seen.insert(next).second)
       continue;
     Operation *op = next.getDefiningOp();
+    bool isLarge = 4 * getElements(next) >= getElements(value);
     if (!op || !isFusible(op) || (stored.contains(next) && next != value)) {
-      if (4 * getElements(next) >= getElements(value) && ++large >= 2)
+      large += isLarge;
+      if (large >= 2)
         return true;
       continue;
     }
-    if (isa<nn::ReduceOp, nn::ExpOp, nn::LogOp, nn::TanhOp, nn::SigmoidOp,
-            nn::ErfOp, nn::SinOp, nn::CosOp, nn::PowOp, nn::DivOp, nn::SqrtOp,
-            nn::RsqrtOp, nn::ReciprocalOp>(op))
+    if (isa<nn::ReduceOp>(op))
+      return true;
+    if (isLarge && isa<nn::ExpOp, nn::LogOp, nn::TanhOp, nn::SigmoidOp,
+                       nn::ErfOp, nn::SinOp, nn::CosOp, nn::PowOp, nn::DivOp,
+                       nn::SqrtOp, nn::RsqrtOp, nn::ReciprocalOp>(op))
       return true;
     llvm::append_range(stack, op->getOperands());
   }
   return false;
+}
+
+/// `value`, or what takes fewer bytes and makes it cheap to compute in each of
+/// the kernels that it is in: the rounded sum of which a norm is taken, not the
+/// norm.
+Value Plan::findNarrower(Value value, const StepsOf &stepsOf) {
+  Value best = value;
+  SmallVector<unsigned> mine = stepsOf.lookup(value);
+  SmallVector<Value> stack{value};
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value next = stripReshapes(stack.pop_back_val());
+    Operation *op = next.getDefiningOp();
+    if (!seen.insert(next).second || !op || !isFusible(op) ||
+        stored.contains(next))
+      continue;
+    llvm::append_range(stack, op->getOperands());
+    SmallVector<unsigned> its = stepsOf.lookup(next);
+    if (isMovement(op) ||
+        nn::getTensorBytes(next) >= nn::getTensorBytes(best) ||
+        !std::includes(its.begin(), its.end(), mine.begin(), mine.end()))
+      continue;
+    stored.insert(next);
+    if (!isExpensive(value))
+      best = next;
+    stored.remove(next);
+  }
+  return best;
 }
 
 /// Whether `value` has far fewer elements than what it is computed from: the
@@ -334,7 +387,7 @@ bool Plan::isSmall(Value value) {
 /// Stores values that several kernels would compute, where that is expensive:
 /// the small ones first, as with them the others may be cheap.
 bool Plan::storeShared() {
-  DenseMap<Value, SmallVector<unsigned>> stepsOf;
+  StepsOf stepsOf;
   for (auto [number, step] : llvm::enumerate(steps))
     for (Value value : step.inlined)
       stepsOf[value].push_back(number);
@@ -371,7 +424,7 @@ bool Plan::storeShared() {
       chosen.push_back(value);
     }
     for (Value value : chosen)
-      stored.insert(value);
+      stored.insert(onlySmall ? value : findNarrower(value, stepsOf));
     if (!chosen.empty())
       return true;
   }

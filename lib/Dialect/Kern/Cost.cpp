@@ -32,8 +32,11 @@ static double getScalarCost(FusedOp op) {
   return cost;
 }
 
-/// Bytes that the accesses to one memref touch; each element counts once, as
-/// rows stay in the cache between passes.
+/// Of a row's operands, what a GPU's block keeps in registers or shared memory
+/// between passes; longer rows are read twice.
+constexpr double kMostRowBytes = 227 << 10;
+
+/// Bytes that the accesses to one memref touch; each element counts once.
 static double getAccessBytes(FusedOp op, Value memref, AccessAttr access) {
   double elements = 1;
   for (auto [axis, extent] : llvm::enumerate(op.getDomain()))
@@ -52,8 +55,17 @@ static OpCost getFusedCost(FusedOp op, const KernTarget &target) {
   llvm::MapVector<Value, double> read;
   for (auto [index, input] : llvm::enumerate(op.getInputs()))
     read[input] += getAccessBytes(op, input, op.getInputAccessAt(index));
-  for (auto [input, bytes] : read)
+  double rowBytes = 0;
+  for (auto [input, bytes] : read) {
     cost.bytes += std::min(bytes, double(getBytes(input)));
+    rowBytes += bytes * op.getDomain().back() / op.getPoints();
+  }
+  // For reductions, then for what is computed with them.
+  bool hasPoints = llvm::any_of(op.getOutputAccess(), [](Attribute access) {
+    return cast<AccessAttr>(access).getStrides().back() != 0;
+  });
+  if (op.getKind() == FusedKind::Row && hasPoints && rowBytes > kMostRowBytes)
+    cost.bytes *= 2;
   for (auto [index, output] : llvm::enumerate(op.getOutputs()))
     cost.bytes += getAccessBytes(op, output, op.getOutputAccessAt(index)) *
                   (op.getAccumulate()[index] ? 2 : 1);

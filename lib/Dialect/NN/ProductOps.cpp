@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/TypeUtilities.h"
 #include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dialect/NN/Utils.h"
 

@@ -100,7 +100,7 @@ LogicalResult BufferOp::verify() {
     return emitOpError("has no bytes");
   if (getSlot() && space != Space::Device)
     return emitOpError("belongs to a slot but is not in device space");
-  if (getOffset() && (*getOffset() < 0 || *getOffset() % 256 != 0))
+  if (getOffset() && ((int64_t)*getOffset() < 0 || *getOffset() % 256 != 0))
     return emitOpError() << "offset " << *getOffset()
                          << " is not a multiple of 256";
   return success();
@@ -109,7 +109,7 @@ LogicalResult BufferOp::verify() {
 LogicalResult RotateOp::verify() {
   if (getBuffers().size() < 2)
     return emitOpError("takes two or more buffers in turn");
-  if (getPhase() < 0 || (size_t)getPhase() >= getBuffers().size())
+  if ((int64_t)getPhase() < 0 || (size_t)getPhase() >= getBuffers().size())
     return emitOpError() << "phase " << getPhase()
                          << " is not below the number of buffers, "
                          << getBuffers().size();
@@ -123,7 +123,7 @@ LogicalResult ViewOp::verify() {
   auto source = getBuffer().getType(), result = getResult().getType();
   if (source.getSpace() != result.getSpace())
     return emitOpError("changes the memory space");
-  if (getByteOffset() < 0 ||
+  if ((int64_t)getByteOffset() < 0 ||
       (uint64_t)getByteOffset() + result.getBytes() > source.getBytes())
     return emitOpError() << "bytes [" << getByteOffset() << ", "
                          << getByteOffset() + (int64_t)result.getBytes()
@@ -207,8 +207,8 @@ LogicalResult ProgramOp::verifyRegions() {
     return next.emitOpError()
            << "passes on " << next.getEvents().size()
            << " events, the program takes " << body.getNumArguments();
-  if (getDevices() < 1 || getRotation() < 0 || getRotation() >= getDevices() ||
-      getPeriod() < 1)
+  if ((int64_t)getDevices() < 1 || (int64_t)getRotation() < 0 ||
+      getRotation() >= getDevices() || (int64_t)getPeriod() < 1)
     return emitOpError() << "devices " << getDevices() << ", rotation "
                          << getRotation() << ", period " << getPeriod()
                          << " do not fit together";

@@ -70,12 +70,14 @@ func.func @scatter_bf16(%u: tensor<3x4xbf16>, %i: tensor<3xi64>) -> tensor<8x4xb
 // labels replaced by 0 and negative ones by one out of range, the mean of rows that
 // count.
 // CHECK-LABEL: kern.func @cross_entropy(
-// CHECK:         kern.fused row [4, 8]
-// CHECK:           kern.yield %{{.*}}, %{{.*}} : f32, f32
 // CHECK:         kern.fused elementwise [4]
 // CHECK:           %[[IGNORED:.*]] = arith.constant -100 : i64
 // CHECK:           arith.cmpi ne, %{{.*}}, %[[IGNORED]] : i64
 // CHECK:         kern.gather %arg0, %{{.*}} {batched, count = 1 : i64, extents = array<i64: 8>, inner = 1 : i64, outer = 4 : i64}
+// CHECK:         kern.fused row [4, 8]
+// CHECK:           kern.reduce max
+// CHECK:           kern.reduce sum
+// CHECK:           kern.yield %{{.*}} : f32
 // CHECK:         kern.fused row [1, 4] {{.*}} outs(%arg2 :
 // CHECK:           %[[S:.*]] = kern.reduce sum
 // CHECK:           %[[N:.*]] = kern.reduce sum
