@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 //   rondo-benchmark-entries PROGRAM.rondo [--least-bytes=N] [--repeats=N]
+//       [--indices=N]
 //
-// Runs the entries that a program launches, on the first GPU and random values,
-// with the code and products that rondo-run would use, and prints
+// Runs the entries that a program launches, on the first GPU and random values
+// (indices below 128, or N), with the code and products that rondo-run would
+// use, and prints
 // * where the time of a step's launches goes: calls in order, each between two
 //   events, as often as the plan launches their entry;
 // * every generated kernel that moves at least N bytes (64 MB), beside a device
@@ -45,8 +47,9 @@ void require(const Status &status) {
 
 class Bench {
 public:
-  Bench(const Program &program, const std::shared_ptr<CudaPool> &pool)
-      : table(program.table()), driver(pool->driver()) {
+  Bench(const Program &program, const std::shared_ptr<CudaPool> &pool,
+        uint64_t indexLimit)
+      : table(program.table()), driver(pool->driver()), indexLimit(indexLimit) {
     require(call(driver.contextSetCurrent(pool->members()[0].context)));
     require(
         CudaExecutable::create(program, *pool, pool->members()[0], executable));
@@ -94,6 +97,7 @@ private:
 
   const program::Program &table;
   const Driver &driver;
+  uint64_t indexLimit; ///< Indices are below it.
   std::unique_ptr<CudaExecutable> executable;
   Stream stream = nullptr;
   EventHandle begin = nullptr, end = nullptr;
@@ -146,7 +150,7 @@ void Bench::prepare(Entry &entry) {
     word = (random() & 0x807f807f) | 0x3c003c00;
   std::vector<int64_t> indices(1u << 20);
   for (int64_t &index : indices)
-    index = random() % 128;
+    index = (int64_t)(random() % indexLimit);
   for (uint64_t bytes : entry.bytes) {
     bool isIndex = false;
     for (uint32_t i = 0; i < sizeOf(table.inputs()); ++i) {
@@ -345,7 +349,7 @@ void Bench::timeKernels(uint64_t leastBytes, int repeats) {
 }
 
 int main(int argc, char **argv) {
-  uint64_t leastBytes = 64000000;
+  uint64_t leastBytes = 64000000, indexLimit = 128;
   int repeats = 7;
   std::string path;
   for (int i = 1; i < argc; ++i) {
@@ -353,19 +357,22 @@ int main(int argc, char **argv) {
       leastBytes = std::strtoull(argv[i] + 14, nullptr, 10);
     else if (std::strncmp(argv[i], "--repeats=", 10) == 0)
       repeats = std::max(1, std::atoi(argv[i] + 10));
+    else if (std::strncmp(argv[i], "--indices=", 10) == 0)
+      indexLimit =
+          std::max<uint64_t>(1, std::strtoull(argv[i] + 10, nullptr, 10));
     else
       path = argv[i];
   }
   if (path.empty()) {
     std::fprintf(stderr, "use: rondo-benchmark-entries PROGRAM.rondo "
-                         "[--least-bytes=N] [--repeats=N]\n");
+                         "[--least-bytes=N] [--repeats=N] [--indices=N]\n");
     return 2;
   }
   std::unique_ptr<Program> program;
   require(Program::load(path, program));
   std::shared_ptr<CudaPool> pool;
   require(CudaPool::create(1, DeviceOptions(), pool));
-  Bench bench(*program, pool);
+  Bench bench(*program, pool, indexLimit);
   bench.timeInOrder(repeats);
   bench.timeKernels(leastBytes, repeats);
 }

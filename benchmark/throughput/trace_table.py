@@ -3,9 +3,11 @@
 
 Use: trace_table.py TRACE.json [--skip=N] [--lines=N]     (--skip: steps at the start that do not count, default 1)
 
-Layers, micro-batches, rounds and slots are put together; ms are a step's, on all devices. What a lane does not do it waits for.
+Layers, micro-batches, rounds and slots are put together; ms are a step's, on all devices. What a lane does not do it waits for:
+the last table says before which operations devices were idle, and which other operation ended just before these began.
 """
 import argparse
+import bisect
 import json
 import re
 from collections import defaultdict
@@ -14,6 +16,35 @@ from collections import defaultdict
 def stem(name):
     name = re.sub(r" (mb|round|for slot) \d+", "", name)
     return re.sub(r"\d+", "#", name)
+
+
+def print_gaps(spans, first, steps, name, lines):
+    """Pauses of compute lanes of 0.1 ms or more, from step `first` on."""
+    kinds = defaultdict(lambda: [0.0, 0])
+    ended = sorted((event["ts"] + event["dur"], index) for index, event in enumerate(spans))
+    times = [end for end, _ in ended]
+    lanes = defaultdict(list)
+    for event in spans:
+        if "Compute" in name((event["pid"], event["tid"])):
+            lanes[event["pid"], event["tid"]].append(event)
+    for key, lane in lanes.items():
+        lane.sort(key=lambda event: event["ts"])
+        for before, event in zip(lane, lane[1:]):
+            gap = event["ts"] - before["ts"] - before["dur"]
+            if gap < 100 or event["args"]["step"] < first:
+                continue
+            # Clocks of the host and of devices agree to some tens of microseconds.
+            at = bisect.bisect_right(times, event["ts"] + 30)
+            cause = next((spans[ended[i][1]] for i in range(at - 1, -1, -1)
+                          if (spans[ended[i][1]]["pid"], spans[ended[i][1]]["tid"]) != key), None)
+            late = event["ts"] - cause["ts"] - cause["dur"] if cause else 1e9
+            what = f"{name((cause['pid'], cause['tid']))} {stem(cause['name'])}" if late < 200 else ""
+            entry = kinds[name(key), stem(event["name"]), what]
+            entry[0] += gap
+            entry[1] += 1
+    print("\n| idle lane | before | and after | number a step | ms a step |\n|---|---|---|--:|--:|")
+    for (lane, what, cause), (time, count) in sorted(kinds.items(), key=lambda item: -item[1][0])[:lines]:
+        print(f"| {lane} | {what} | {cause} | {count / steps:.1f} | {time / steps / 1e3:.2f} |")
 
 
 def main():
@@ -75,6 +106,7 @@ def main():
     for (key, what), (time, count, size) in sorted(kinds.items(), key=lambda item: -item[1][0])[: options.lines]:
         rate = f"{size / time / 1e3:.1f}" if size and time else ""
         print(f"| {name(key)} | {what} | {count / steps:.0f} | {time / steps / 1e3:.2f} | {time / steps / 10 / wall:.1f} % | {rate} |")
+    print_gaps(spans, options.skip, steps, name, options.lines)
 
 
 if __name__ == "__main__":

@@ -164,10 +164,14 @@ typedef struct rondo_session_options {
   const char
       *weights_prefix;     /* before every name in those files; may be NULL */
   int trace;               /* remember when each operation ran */
-  double watchdog_seconds; /* fail after so long without progress; 0: never */
+  double watchdog_seconds; /* fail when no operation ends for so long; 0: 300,
+                              or 10 predicted steps; negative: never */
   uint64_t
       delay_seed; /* debugging: random pauses of up to delay_us in every lane */
   uint32_t delay_us;
+  const char *tune; /* GPUs time algorithms for products that this file lacks,
+                       add them, and use it; NULL: the library's own choices */
+  int retune;       /* what the file holds is timed again */
 } rondo_session_options;
 
 /* What can be said without a program. */
@@ -292,6 +296,10 @@ typedef struct rondo_session_report {
                              computed again counted again */
   uint64_t skipped_steps; /* whose f16 gradients overflowed */
   double loss_scale;      /* of the last step; 0: the program does not scale */
+  /* Hashes of all that decides the bits of a step: with the algorithms that
+     devices chose, and the program's alone; and how these were chosen, "": as
+     the program says. Valid until the next report. */
+  const char *arithmetic, *program_arithmetic, *products;
 } rondo_session_report;
 
 typedef struct rondo_lane_info {
@@ -308,10 +316,18 @@ typedef struct rondo_device_info {
       *name; /* "NVIDIA H200"; valid until the next call for this session */
   uint64_t arena;     /* what was planned, and is taken exactly */
   uint64_t workspace; /* of libraries, beside the arena */
-  uint64_t other;     /* code and the driver's own: the most that was taken
-                         beside these when the device was opened, or is now */
+  uint64_t other;     /* the most that was seen taken beside these: code and
+                         the driver's own */
   uint64_t total;     /* the device has */
   uint64_t used;      /* of it, by everybody, now; 0: not known */
+  /* Pinned host memory that copies go through, where the system does not pin
+     what they copy (0: they go directly), and its reason. */
+  uint64_t ring;
+  const char *ring_reason;
+  const char *code;    /* what kernels come from: "machine code for sm_90"; on
+                          the host "" */
+  uint64_t graphs;     /* launches that were recorded, to be repeated as one */
+  int context_counted; /* `other` holds what the driver took for the context */
 } rondo_device_info;
 
 RONDO_EXPORT rondo_error *

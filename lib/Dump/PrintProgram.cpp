@@ -1,5 +1,4 @@
-//===- PrintProgram.cpp - A program as text
-//---------------------------------------===//
+//===- PrintProgram.cpp - A program as text -------------------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +10,6 @@
 #include "rondo/Dump/Dump.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include "rondo/Runtime/WeightFile.h"
-#include <iomanip>
 #include <ostream>
 
 using namespace rondo;
@@ -242,6 +240,17 @@ void dump::printProgram(const runtime::Program &loaded, std::ostream &out) {
     out << " [" << buffer->offset() << ", "
         << buffer->offset() + buffer->bytes() << ")\n";
   }
+  if (runtime::sizeOf(table.device_code()))
+    out << "\ncode for GPUs\n";
+  for (const DeviceCode *code : orEmpty(table.device_code())) {
+    if (code->ptx())
+      out << "  PTX for " << text(code->arch()) << " and newer, "
+          << Bytes{(double)code->ptx()->length()} << "\n";
+    for (const Cubin *cubin : orEmpty(code->cubins()))
+      if (cubin->code())
+        out << "  machine code for " << text(cubin->arch()) << ", "
+            << Bytes{(double)cubin->code()->length()} << "\n";
+  }
   out << "\nentries\n";
   for (const Entry *entry : orEmpty(table.entries())) {
     out << "  " << text(entry->name()) << ": " << entry->arguments()
@@ -276,11 +285,8 @@ runtime::Status dump::printPtx(const runtime::Program &loaded,
 void dump::printArithmetic(const runtime::Program &loaded, bool asText,
                            std::ostream &out) {
   std::string_view canonical = text(loaded.table().arithmetic());
-  if (asText) {
+  if (asText)
     out << canonical;
-    return;
-  }
-  XXH128_hash_t hash = XXH3_128bits(canonical.data(), canonical.size());
-  out << std::hex << std::setfill('0') << std::setw(16) << hash.high64
-      << std::setw(16) << hash.low64 << std::dec << "\n";
+  else
+    out << runtime::hashText(canonical) << "\n";
 }

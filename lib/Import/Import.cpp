@@ -10,6 +10,7 @@
 
 #include "Dimensions.h"
 #include "GraphIndex.h"
+#include "LateRefusals.h"
 #include "Materializer.h"
 #include "ModelFile.h"
 #include "NodeImport.h"
@@ -60,6 +61,7 @@ private:
   Value importInitializer(int initializer);
   Value readParameter(int initializer);
   void checkDeclared(const std::string &name, Value value);
+  void findRefusedLater();
   void reportUnsupported();
   void reportContradictions();
   LogicalResult finish();
@@ -85,6 +87,7 @@ private:
     std::string reason;
   };
   std::vector<Unsupported> unsupported;
+  SmallVector<Value> readByFailed; ///< Operands of nodes not imported.
   int contradictions = 0;
   std::string firstContradiction;
 };
@@ -314,7 +317,28 @@ void Importer::importNodes() {
       continue;
     for (const std::string &output : file.getGraph().node(node).output())
       poisoned.insert(output);
+    for (const std::string &input : file.getGraph().node(node).input())
+      if (Value value = values.lookup(input))
+        readByFailed.push_back(value);
   }
+}
+
+/// Nodes that import knows, but later phases would refuse.
+void Importer::findRefusedLater() {
+  SmallVector<Value> ends(readByFailed);
+  if (Value loss = values.lookup(index.getLossName()))
+    ends.push_back(loss);
+  SmallVector<LateRefusal> refusals =
+      findLateRefusals(*module, *emitter, function.getBody().front(), ends);
+  if (refusals.empty())
+    return;
+  DenseMap<Location, int> nodes;
+  for (int node = 0; node < file.getGraph().node_size(); ++node)
+    if (index.isLive(node))
+      nodes[index.getNodeLoc(node)] = node;
+  for (LateRefusal &refusal : refusals)
+    if (auto node = nodes.find(refusal.op->getLoc()); node != nodes.end())
+      unsupported.push_back({node->second, std::move(refusal.reason)});
 }
 
 /// One error for all nodes that cannot be imported, by op and reason.
@@ -455,6 +479,7 @@ OwningOpRef<ModuleOp> Importer::run() {
     declared[info.name()] = &info.type();
   createFunction(*inputTypes);
   importNodes();
+  findRefusedLater();
   reportUnsupported();
   if (!good || failed(finish()))
     return nullptr;

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/CompileMain.h"
+#include "CheckFlags.h"
 #include "InputFiles.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "rondo-c/runtime.h"
 #include "rondo/Dialect/NN/NN.h"
 #include "rondo/Dump/Dump.h"
 #include "rondo/InitAll.h"
@@ -20,6 +22,8 @@
 #include "rondo/Pipelines/Phases.h"
 #include "rondo/Runtime/OutputFile.h"
 #include "rondo/Target/Program.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
@@ -154,6 +158,10 @@ int compileMain(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   // So that -mlir-print-ir-after=PASS and the like know every pass.
   registerAllRondoPasses();
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &out) {
+    out << "rondo-compile " << rondo_runtime_version() << "\nLLVM "
+        << LLVM_VERSION_STRING << "\n";
+  });
   llvm::Expected<CompileOptions> options = parseCompileOptions(argc, argv);
   if (!options) {
     std::string message = llvm::toString(options.takeError());
@@ -173,6 +181,14 @@ int compileMain(int argc, char **argv) {
   if (!isStream(options->output) &&
       failed(printStatus(runtime::checkOutputFile(options->output))))
     return int(ExitCode::UserError);
+  // Every operation of a step is planned and checked by itself.
+  constexpr int64_t manyMicroBatches = 4096;
+  if (int64_t count = options->config.microBatches * options->config.rounds;
+      count > manyMicroBatches && !options->isIR)
+    llvm::errs() << "rondo-compile: warning: a step of " << count
+                 << " micro-batches is planned operation by operation, which "
+                    "takes minutes; fewer and larger micro-batches give the "
+                    "same step\n";
   DialectRegistry registry;
   registerAllRondoDialects(registry);
   MLIRContext context(registry);
@@ -202,8 +218,12 @@ int compileMain(int argc, char **argv) {
   if (failed(applyPassManagerCLOptions(passes)))
     return int(ExitCode::BadFlags);
   for (const Phase &phase :
-       getPhases().slice(options->first + 1, options->last - options->first))
+       getPhases().slice(options->first + 1, options->last - options->first)) {
     phase.addPasses(passes, *config);
+    if (phase.name == "raise")
+      passes.addPass(
+          createCheckFlags(options->modelFlags, config->useLibraryAttention()));
+  }
   if (failed(passes.run(*module))) {
     if (options->isIR && !options->isPhaseGiven)
       llvm::errs() << "rondo-compile: " << options->input

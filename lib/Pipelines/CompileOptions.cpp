@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "rondo/Pipelines/Phases.h"
 #include "rondo/Target/HostObject.h"
+#include "rondo/Target/Ptxas.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -149,6 +150,11 @@ struct Flags {
   cl::opt<std::string> hostCpu{
       "host-cpu", cl::desc("Processor that host code is for"),
       cl::value_desc("NAME"), cl::init("x86-64-v3"), cl::cat(category)};
+  cl::opt<std::string> cudaArch{
+      "cuda-arch",
+      cl::desc("GPUs to assemble the kernels for, beside their PTX (needs "
+               "ptxas)"),
+      cl::value_desc("sm_90[,sm_89...]"), cl::cat(category)};
   cl::opt<bool> rotate{
       "rotate",
       cl::desc("Carry the round robin over from one iteration to the next"),
@@ -179,14 +185,26 @@ struct Flags {
                         ? "-" + option->ArgStr + " is given twice"
                         : "--" + option->ArgStr + " is given twice");
     }
-    cl::opt<std::string> *texts[] = {
-        &output,         &loss,       &precision,
-        &optimizer,      &clip,       &reduction,
-        &recompute,      &attention,  &attentionMemory,
-        &deviceMemory,   &hostMemory, &target,
-        &hostCpu,        &compileTo,  &from,
-        &emit,           &report,     &optimizerDevice,
-        &optimizerMemory};
+    cl::opt<std::string> *texts[] = {&output,
+                                     &loss,
+                                     &precision,
+                                     &optimizer,
+                                     &clip,
+                                     &reduction,
+                                     &recompute,
+                                     &attention,
+                                     &attentionMemory,
+                                     &deviceMemory,
+                                     &hostMemory,
+                                     &target,
+                                     &hostCpu,
+                                     &compileTo,
+                                     &from,
+                                     &emit,
+                                     &report,
+                                     &cudaArch,
+                                     &optimizerDevice,
+                                     &optimizerMemory};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
@@ -223,6 +241,7 @@ struct Flags {
                                std::addressof(hostMemory),
                                std::addressof(target),
                                std::addressof(hostCpu),
+                               std::addressof(cudaArch),
                                std::addressof(rotate)};
     std::string given;
     for (const cl::Option *option : all)
@@ -343,6 +362,23 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   return take("recompute", parseRecompute(flags.recompute), config.recompute);
 }
 
+/// Before minutes are spent on code that cannot be assembled.
+llvm::Error takeArchitectures(const Flags &flags, Config &config) {
+  if (flags.cudaArch.empty())
+    return llvm::Error::success();
+  if (config.machine.name == "host")
+    return fail("--cuda-arch=" + flags.cudaArch +
+                ": programs for the host hold no GPU code; --target=h200 or "
+                "another GPU makes some");
+  if (auto error =
+          take("cuda-arch", parseCudaArchs(flags.cudaArch), config.cudaArchs))
+    return error;
+  if (auto path = target::findPtxas(); !path)
+    return fail("--cuda-arch=" + flags.cudaArch + ": " +
+                llvm::toString(path.takeError()));
+  return llvm::Error::success();
+}
+
 llvm::Error takeMachine(const Flags &flags, Config &config) {
   if (auto error = takePositive("devices", flags.devices, 1024, config.devices))
     return error;
@@ -358,7 +394,32 @@ llvm::Error takeMachine(const Flags &flags, Config &config) {
     return fail("--host-cpu: " + llvm::toString(std::move(error)));
   config.hostCpu = flags.hostCpu;
   config.rotate = flags.rotate;
-  return take("target", findMachine(flags.target), config.machine);
+  if (auto error = take("target", findMachine(flags.target), config.machine))
+    return error;
+  return takeArchitectures(flags, config);
+}
+
+/// What the other flags leave nothing to do.
+llvm::Error checkCombination(const Flags &flags, const Config &config,
+                             CompileOptions &options) {
+  if (flags.allowTf32 && config.machine.name == "host")
+    return fail("--allow-tf32 would change nothing: hosts have no TF32; "
+                "--target names a machine with GPUs");
+  bool isMemoryGiven = flags.attentionMemory.getNumOccurrences() > 0;
+  if (isMemoryGiven && !config.useLibraryAttention())
+    return fail("--attention-memory would change nothing: attention is "
+                "decomposed, as --attention=decomposed or, by default, "
+                "--target=host asks; it is for --attention=library");
+  auto note = [&](const cl::Option &option, bool acts = true) {
+    if (option.getNumOccurrences() > 0 && acts)
+      options.modelFlags.push_back(option.ArgStr.str());
+  };
+  note(flags.headChunk);
+  note(flags.lossScale);
+  note(flags.allowTf32, flags.allowTf32);
+  note(flags.attention, config.attention == Attention::Library);
+  note(flags.attentionMemory);
+  return llvm::Error::success();
 }
 
 llvm::Error takePhases(const Flags &flags, CompileOptions &options) {
@@ -426,6 +487,8 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   if (auto error = takeMachine(flags, options.config))
     return std::move(error);
   if (auto error = takePhases(flags, options))
+    return std::move(error);
+  if (auto error = checkCombination(flags, options.config, options))
     return std::move(error);
   options.output = flags.output;
   if (llvm::StringRef(flags.target).ends_with(".json"))

@@ -122,7 +122,7 @@ void rondo_error_free(rondo_error *error) {
     delete error;
 }
 
-const char *rondo_runtime_version(void) { return "0.1.0"; }
+const char *rondo_runtime_version(void) { return RONDO_VERSION; }
 
 const char *rondo_list_devices(void) {
   static const std::string devices = listDevices();
@@ -268,6 +268,8 @@ static Status readOptions(const rondo_session_options *options,
   opened.hostThreads = given.host_threads;
   opened.trace = given.trace != 0;
   opened.watchdogSeconds = given.watchdog_seconds;
+  set(opened.tuneFile, given.tune);
+  opened.retune = given.retune != 0;
   opened.delays = {given.delay_seed, given.delay_us};
   return Session::checkOptions(opened);
 }
@@ -474,6 +476,9 @@ rondo_error *rondo_session_get_report(rondo_session *session,
     result.flops_per_step = session->report.flopsPerStep;
     result.skipped_steps = session->report.skippedSteps;
     result.loss_scale = session->report.lossScale;
+    result.arithmetic = session->report.arithmetic.c_str();
+    result.program_arithmetic = session->report.programArithmetic.c_str();
+    result.products = session->report.products.c_str();
     return give(result, report);
   });
 }
@@ -507,6 +512,11 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
     result.other = device.other;
     result.total = device.total;
     result.used = device.used;
+    result.ring = device.ring;
+    result.ring_reason = device.ringReason.c_str();
+    result.code = device.code.c_str();
+    result.graphs = device.graphs;
+    result.context_counted = device.contextCounted;
     return give(result, info);
   });
 }

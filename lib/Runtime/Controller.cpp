@@ -143,31 +143,27 @@ std::string Session::Impl::describeLanes() const {
 }
 
 void Session::Impl::watch() {
-  using Clock = std::chrono::steady_clock;
+  // It counts its own pauses, not the clock: a process that was stopped for an
+  // hour has not been stuck for one.
   uint64_t seen = 0;
-  Clock::time_point since = Clock::now();
-  auto limit = std::chrono::duration<double>(options.watchdogSeconds);
-  auto pause =
-      std::chrono::duration<double>(std::min(options.watchdogSeconds / 4, 1.0));
+  double pause = std::min(options.watchdogSeconds / 4, 1.0), waited = 0;
   std::unique_lock<std::mutex> lock(watchdogMutex);
   while (true) {
-    watchdogWake.wait_for(lock, pause);
+    watchdogWake.wait_for(lock, std::chrono::duration<double>(pause));
     uint32_t last = issued.load(std::memory_order_acquire);
-    bool idle = progress.load(std::memory_order_relaxed) ==
-                (uint64_t)last * tasks.size();
+    uint64_t current = progress.load(std::memory_order_relaxed);
+    bool idle = current == (uint64_t)last * tasks.size();
     if (closing.load(std::memory_order_acquire) && idle)
       return;
-    if (uint64_t current = progress.load(std::memory_order_relaxed);
-        idle || current != seen) {
-      seen = current;
-      since = Clock::now();
+    waited = idle || current != seen ? 0 : waited + pause;
+    seen = current;
+    if (waited < options.watchdogSeconds)
       continue;
-    }
-    if (Clock::now() - since < limit)
-      continue;
-    std::string message = format("no operation ended within %g seconds:",
-                                 options.watchdogSeconds) +
-                          describeLanes();
+    std::string message =
+        format("no operation ended within %g seconds (--watchdog=SECONDS "
+               "allows more):",
+               options.watchdogSeconds) +
+        describeLanes();
     stuck.store(true, std::memory_order_release);
     failure.report(0, deviceError(message), /*consistent=*/false);
     for (Event &event : events)

@@ -29,7 +29,7 @@ struct DevicePlugin {
 };
 
 /// Raised with every change of DevicePlugin, Device, Lane, Event or Task.
-constexpr uint32_t kDevicePluginVersion = 2;
+constexpr uint32_t kDevicePluginVersion = 4;
 /// The exported function: const DevicePlugin *().
 #define RONDO_DEVICE_PLUGIN_SYMBOL rondo_device_plugin
 using DevicePluginFunction = const DevicePlugin *();

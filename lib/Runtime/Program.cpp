@@ -322,6 +322,12 @@ bool rondo::runtime::countElements(const flatbuffers::Vector<int64_t> *shape,
   return true;
 }
 
+std::string rondo::runtime::hashText(std::string_view text) {
+  XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return format("%016llx%016llx", (unsigned long long)hash.high64,
+                (unsigned long long)hash.low64);
+}
+
 std::string rondo::runtime::shapeText(std::span<const int64_t> shape) {
   std::string result = "[";
   for (size_t i = 0; i < shape.size(); ++i)

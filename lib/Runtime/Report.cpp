@@ -151,5 +151,10 @@ Status Session::report(SessionReport &report) {
   }
   for (const std::unique_ptr<Device> &device : impl->devices)
     report.devices.push_back(device->report());
+  // Devices of one pool compute alike.
+  std::string arithmetic(text(table.arithmetic()));
+  report.programArithmetic = hashText(arithmetic);
+  report.arithmetic = hashText(arithmetic + report.devices.front().arithmetic);
+  report.products = report.devices.front().products;
   return Status::success();
 }

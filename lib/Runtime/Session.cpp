@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <pthread.h>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -185,6 +186,10 @@ Status Session::Impl::open() {
                       "' and holds no code for GPUs; compile it again with "
                       "--target=h200 or what your GPU is, or run it with " +
                       format("--device=host:%u", table.devices()));
+  if (kind == "host" && !options.tuneFile.empty())
+    return flagsError("--tune=" + options.tuneFile +
+                      ": products on the host leave nothing to choose; it is "
+                      "for --device=cuda:N");
   if (Status status = Executable::create(program, executable); !status.ok())
     return status;
   if (Status status = pinned.allocate(table.pinned_bytes(), "pinned memory");
@@ -195,6 +200,8 @@ Status Session::Impl::open() {
     return status;
   DeviceOptions deviceOptions;
   deviceOptions.delays = options.delays;
+  deviceOptions.tuneFile = options.tuneFile;
+  deviceOptions.retune = options.retune;
   deviceOptions.stop = &failure.stop;
   deviceOptions.error = deviceFailed;
   deviceOptions.errorContext = this;
@@ -203,9 +210,6 @@ Status Session::Impl::open() {
                                   deviceOptions, devices);
       !status.ok())
     return status;
-  if (options.decorate)
-    for (std::unique_ptr<Device> &device : devices)
-      device = options.decorate(std::move(device), deviceOptions);
   std::vector<Processor> processors = usableProcessors();
   // Several GPUs have two threads each.
   uint32_t issuing = kind == "host" ? count : 2 * count - 1;
@@ -216,10 +220,18 @@ Status Session::Impl::open() {
   touchHostMemory();
   if (Status status = allocateEvents(); !status.ok())
     return status;
-  for (auto [memory, what] : {std::pair(pinned.buffer(), "pinned memory"),
-                              std::pair(eventMemory.buffer(), "events")})
-    if (Status status = devices.front()->share(memory, what); !status.ok())
+  for (std::unique_ptr<Device> &device : devices) {
+    if (Status status =
+            device->share(eventMemory.buffer(), HostUse::Events, "events");
+        !status.ok())
       return status;
+    if (Status status = device->share(pinned.buffer(), HostUse::Copies,
+                                      "the pinned memory");
+        !status.ok())
+      return status;
+    if (options.decorate)
+      device = options.decorate(std::move(device), deviceOptions);
+  }
   parameters.emplace(program, pinned.buffer(), host.buffer(), *workers);
   if (Status status =
           parameters->load({options.weights, options.weightsPrefix});
@@ -238,8 +250,15 @@ Status Session::Impl::open() {
       deviceOptions.capacity[(size_t)program::Lane::Staging], options.delays,
       salt + 1, &failure.stop);
   controller = std::thread([this] { control(); });
-  if (options.watchdogSeconds > 0)
+  if (options.watchdogSeconds == 0) {
+    const program::Prediction *predicted = table.prediction();
+    options.watchdogSeconds = std::max(
+        kWatchdogSeconds, predicted ? 10 * predicted->iteration_ns() / 1e9 : 0);
+  }
+  if (options.watchdogSeconds > 0) {
     watchdog = std::thread([this] { watch(); });
+    pthread_setname_np(watchdog.native_handle(), "Watchdog");
+  }
   return Status::success();
 }
 
@@ -282,7 +301,7 @@ Status Session::checkOptions(const SessionOptions &options) {
   if (options.hostThreads > 1024)
     return flagsError(format("--host-threads=%u: is not between 1 and 1024",
                              options.hostThreads));
-  if (!(options.watchdogSeconds >= 0 && std::isfinite(options.watchdogSeconds)))
+  if (!std::isfinite(options.watchdogSeconds))
     return flagsError(
         format("--watchdog=%g: is not a time", options.watchdogSeconds));
   if (!options.weightsPrefix.empty() &&

@@ -97,9 +97,13 @@ void Verifier::checkShape() {
       table.gradient_transfer() != program::ElementType::F32)
     fail("gradients travel as element type %d", (int)table.gradient_transfer());
   checkBlob(table.kernels(), "the kernels");
-  for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i)
-    checkBlob(table.device_code()->Get(i)->ptx(),
-              quoted("device code", i, table.device_code()->Get(i)->arch()));
+  for (uint32_t i = 0; i < sizeOf(table.device_code()); ++i) {
+    const program::DeviceCode &code = *table.device_code()->Get(i);
+    checkBlob(code.ptx(), quoted("device code", i, code.arch()));
+    for (uint32_t c = 0; c < sizeOf(code.cubins()); ++c)
+      checkBlob(code.cubins()->Get(c)->code(),
+                quoted("cubin", c, code.cubins()->Get(c)->arch()));
+  }
   if (const program::Optimizer *optimizer = table.optimizer()) {
     if (optimizer->kind() != program::OptimizerKind::AdamW)
       fail("optimizer kind %d is unknown", (int)optimizer->kind());

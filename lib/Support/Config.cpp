@@ -48,6 +48,7 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("weight_decay", config.optimizer.weightDecay);
   visit("groups", config.groups);
   visit("host_cpu", config.hostCpu);
+  visit("cuda_archs", config.cudaArchs);
   scheduling::Machine &machine = config.machine;
   visit("machine", machine.name);
   visit("machine_device_bytes", machine.deviceBytes);
@@ -80,6 +81,11 @@ struct Writer {
   }
   void operator()(StringRef name, const std::string &value) {
     list.set(name, builder.getStringAttr(value));
+  }
+  void operator()(StringRef name, const std::vector<std::string> &values) {
+    SmallVector<StringRef> all(values.begin(), values.end());
+    if (!all.empty())
+      list.set(name, builder.getStrArrayAttr(all));
   }
   void operator()(StringRef name, Recompute value) {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
@@ -143,6 +149,16 @@ struct Reader {
         wrong.push_back(name.str());
       else
         value = (Enum)a.getInt();
+    });
+  }
+  void operator()(StringRef name, std::vector<std::string> &values) {
+    take<ArrayAttr>(name, [&](ArrayAttr array) {
+      for (Attribute element : array) {
+        if (auto text = dyn_cast<StringAttr>(element))
+          values.push_back(text.str());
+        else
+          wrong.push_back(name.str());
+      }
     });
   }
   void operator()(StringRef name, Recompute &value) {

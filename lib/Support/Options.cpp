@@ -200,6 +200,31 @@ Expected<OptimizerDevice> rondo::parseOptimizerDevice(StringRef text) {
   return (OptimizerDevice)value;
 }
 
+Expected<std::vector<std::string>> rondo::parseCudaArchs(StringRef text) {
+  // What kernels' PTX is for.
+  constexpr unsigned kOldest = 80;
+  std::vector<std::string> archs;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    StringRef digits = part;
+    unsigned number = 0;
+    bool isKnown = digits.consume_front("sm_");
+    // Code for sm_90a runs on that architecture alone.
+    (void)digits.consume_back("a");
+    if (!isKnown || digits.getAsInteger(10, number))
+      return fail("'" + part +
+                  "' is no GPU architecture; write sm_90, or several: "
+                  "sm_80,sm_90");
+    if (number < kOldest)
+      return fail("'" + part + "': kernels are for sm_80 and newer");
+    if (is_contained(archs, part))
+      return fail("'" + part + "' is given twice");
+    archs.push_back(part.str());
+  }
+  return archs;
+}
+
 /// Facts of known machines; sources: docs/cost-model.
 static std::vector<scheduling::Machine> knownMachines() {
   constexpr uint64_t GiB = 1ull << 30;

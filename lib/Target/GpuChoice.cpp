@@ -163,16 +163,27 @@ Value FusedEmitter::evaluateChoice(arith::SelectOp op, Chunk &chunk,
 // Loads ahead of use
 //===----------------------------------------------------------------------===//
 
+/// Whether rows have elements of their own; others are in the cache soon.
+static bool isOfRow(FusedOp op, Value argument, int64_t vectorAxis) {
+  unsigned number = cast<BlockArgument>(argument).getArgNumber();
+  ArrayRef<int64_t> strides = op.getInputAccessAt(number).getStrides();
+  for (auto [axis, stride] : llvm::enumerate(strides))
+    if (int64_t(axis) != vectorAxis && stride != 0)
+      return true;
+  return false;
+}
+
 /// Loads what a chunk's value is computed from.
 void FusedEmitter::preload(Value value, Chunk &chunk) {
   if (!varies(value) || !chunk.preloaded.insert(value).second)
     return;
   if (isa<BlockArgument>(value)) {
-    evaluate(value, &chunk);
+    if (isOfRow(op, value, shape.vectorAxis))
+      evaluate(value, &chunk);
     return;
   }
-  Operation *op = value.getDefiningOp();
-  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+  Operation *inner = value.getDefiningOp();
+  if (auto select = dyn_cast<arith::SelectOp>(inner)) {
     bool isLeft = false, isRight = false;
     if (auto sides = findChoice(select, isLeft, isRight)) {
       preloadChoice(evaluate(select.getCondition(), &chunk), sides->first,
@@ -180,8 +191,8 @@ void FusedEmitter::preload(Value value, Chunk &chunk) {
       return;
     }
   }
-  if (!isa<IndexOp>(op))
-    for (Value operand : op->getOperands())
+  if (!isa<IndexOp>(inner))
+    for (Value operand : inner->getOperands())
       preload(operand, chunk);
 }
 
@@ -192,7 +203,8 @@ void FusedEmitter::preloadChoice(Value condition, Value x, Value y,
   if (!varies(x) && !varies(y))
     return;
   if (isa<BlockArgument>(x)) {
-    choose(condition, x, y, chunk, 0);
+    if (isOfRow(op, x, shape.vectorAxis))
+      choose(condition, x, y, chunk, 0);
     return;
   }
   for (auto [a, c] : llvm::zip(x.getDefiningOp()->getOperands(),

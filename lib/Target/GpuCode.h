@@ -17,6 +17,11 @@
 
 namespace rondo::gpu {
 
+/// The kernel's name, with all that the code depends on and the host's does
+/// not: the part of the domain that is run, and which operands are aligned.
+/// Empty: the operation is no kernel.
+std::string getSymbol(mlir::Operation &op);
+
 class GpuBuilder : public host::CodeBuilder {
 public:
   /// Starts the kernel `name` at the end of `module` and puts the builder into

@@ -33,9 +33,9 @@ static bool isKernel(Operation &op) {
   return isa<FusedOp, GatherOp, ScatterAddOp, ConstantOp>(op);
 }
 
-/// The kernel's name, with all that the code depends on and the host's does
-/// not: the part of the domain that is run, and which operands are aligned.
-static std::string getGpuSymbol(Operation &op) {
+std::string gpu::getSymbol(Operation &op) {
+  if (!isKernel(op))
+    return "";
   std::string symbol = getKernelSymbol(&op);
   auto fused = dyn_cast<FusedOp>(op);
   if (!fused)
@@ -57,9 +57,9 @@ void target::addLaunches(FuncOp function, std::vector<Call> &calls) {
     if (isa<ScratchOp, ReturnOp>(op))
       continue;
     Call &call = calls[number++];
-    if (!isKernel(op))
+    call.gpuSymbol = gpu::getSymbol(op);
+    if (call.gpuSymbol.empty())
       continue;
-    call.gpuSymbol = getGpuSymbol(op);
     auto take = [&](auto extents) {
       call.block = extents.block, call.grid = extents.grid;
     };
@@ -167,7 +167,7 @@ FailureOr<std::string> target::emitGpuCode(Location loc,
         continue;
       if (failed(check(op)))
         return failure();
-      std::string symbol = getGpuSymbol(op);
+      std::string symbol = gpu::getSymbol(op);
       if (emitted.insert(symbol).second)
         emitKernel(op, symbol, *module);
     }

@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A block has a few update rows of its own. For each of them whose index none
-// before has, it adds all rows with that index, in their order, to the target's
-// row: no two blocks touch the same row, and no order is left to chance.
+// A block has a few update rows of its own, far apart, as the rows where
+// frequent indices come first lie side by side. For each of them whose index
+// none before has, it adds all rows with that index, in their order, to the
+// target's row: no two blocks touch the same row, and no order is left to
+// chance.
 //
 // To find them it goes through all indices, a window at a time. A filter in
 // shared memory, one byte for each remainder of an index, passes hardly any but
@@ -70,6 +72,7 @@ public:
     words = allocate("_words", kWindow / 8);
     bits = allocate("_bits", kRows * kWindow / 8);
     summary = allocate("_summary", kRows * kWarps * 4);
+    list = allocate("_list", kWindow * 2);
     width = 16 / getElementBytes(sumType);
     while (op.getInner() % width != 0)
       width /= 2;
@@ -80,7 +83,7 @@ public:
     lane = b.remainder(thread, kWarp);
     warp = b.divide(thread, kWarp);
     outer = b.divide(b.blockX(), getBlocks(op));
-    begin = b.multiply(b.remainder(b.blockX(), getBlocks(op)), kRows);
+    first = b.remainder(b.blockX(), getBlocks(op));
     fillFilter();
     auto windows =
         scf::ForOp::create(b, b.i64(0), b.i64(op.getCount()), b.i64(kWindow),
@@ -113,6 +116,10 @@ private:
     return host::loadIndex(b, indexElement,
                            b.offset(b.getParameter(1), indexElement, number),
                            op.getExtent());
+  }
+  /// The number of the block's `row`th row.
+  Value getOwn(Value row) {
+    return b.add(first, b.multiply(row, getBlocks(op)));
   }
   Value getPlace(Value index) {
     return b.offset(filter, b.getI8Type(),
@@ -171,10 +178,10 @@ private:
                     b.offset(filter, i64, b.add(thread, b.i64(at))));
     b.synchronizeBlock();
     b.runIf(b.isLess(thread, b.i64(kRows)), [&] {
-      Value mine = b.add(begin, thread);
+      Value mine = getOwn(thread);
       Value exists = b.isLess(mine, b.i64(op.getCount()));
       auto [index, isValid] =
-          loadIndex(arith::SelectOp::create(b, exists, mine, begin));
+          loadIndex(arith::SelectOp::create(b, exists, mine, first));
       Value isWanted = arith::AndIOp::create(b, exists, isValid);
       b.storeScalar(i64, arith::SelectOp::create(b, isWanted, index, b.i64(-1)),
                     b.offset(wanted, i64, thread));
@@ -276,10 +283,10 @@ private:
     Value firstLane = arith::AndIOp::create(
         b, findFirst(loadWord(getSummary(row, firstWarp))), b.i64(kWarp - 1));
     Value firstWord = b.add(b.multiply(firstWarp, kWarp), firstLane);
-    Value first = b.add(b.add(start, b.multiply(firstWord, kWarp)),
-                        findFirst(loadWord(getBits(row, firstWord))));
+    Value lowest = b.add(b.add(start, b.multiply(firstWord, kWarp)),
+                         findFirst(loadWord(getBits(row, firstWord))));
     Value isEarlier =
-        arith::AndIOp::create(b, hasAny, b.isLess(first, b.add(begin, row)));
+        arith::AndIOp::create(b, hasAny, b.isLess(lowest, getOwn(row)));
     Value next = arith::OrIOp::create(
         b, loop.getRegionIterArg(0),
         arith::SelectOp::create(b, isEarlier, shiftOne(row),
@@ -288,51 +295,93 @@ private:
     Value adds = arith::AndIOp::create(
         b, hasAny,
         arith::XOrIOp::create(b, isDone, b.integer(b.getI1Type(), 1)));
-    addColumns(row, warps, adds);
+    // All threads go together.
+    b.runIf(adds, [&] {
+      Value count = fillList(row, warps);
+      b.synchronizeBlock();
+      addColumns(row, count);
+      b.synchronizeBlock();
+    });
     scf::YieldOp::create(b, ValueRange{next});
     return loop.getResult(0);
   }
 
-  /// Adds the window's rows for one of the block's, `width` columns at a time,
-  /// or none.
-  void addColumns(Value row, Value warps, Value adds) {
+  /// Writes the places in the window of a row's bits, in order; returns how
+  /// many there are.
+  Value fillList(Value row, Value warps) {
+    Type i32 = b.getI32Type();
+    Value zero = b.i64(0);
+    // All bits, and those before the thread's own word.
+    SmallVector<Value> counts =
+        forBits(warps, {zero, zero}, [&](Value w, ValueRange outside) {
+          return forBits(
+              loadWord(getSummary(row, w)), SmallVector<Value>(outside),
+              [&](Value l, ValueRange old) {
+                Value word = b.add(b.multiply(w, kWarp), l);
+                Value bits =
+                    LLVM::CtPopOp::create(b, i32, loadWord(getBits(row, word)));
+                bits = arith::ExtUIOp::create(b, b.getI64Type(), bits);
+                Value isBefore = b.isLess(word, thread);
+                return SmallVector<Value>{
+                    b.add(old[0], bits),
+                    b.add(old[1],
+                          arith::SelectOp::create(b, isBefore, bits, zero))};
+              });
+        });
+    forBits(loadWord(getBits(row, thread)), {counts[1]},
+            [&](Value bit, ValueRange at) {
+              Value place = b.add(b.multiply(thread, kWarp), bit);
+              b.storeScalar(b.getI16Type(),
+                            arith::TruncIOp::create(b, b.getI16Type(), place),
+                            b.offset(list, b.getI16Type(), at[0]));
+              return SmallVector<Value>{b.add(at[0], b.i64(1))};
+            });
+    return counts[0];
+  }
+
+  /// Adds the listed rows to the target's, `width` columns at a time.
+  void addColumns(Value row, Value count) {
     Value index =
         b.loadScalar(b.getI64Type(), b.offset(wanted, b.getI64Type(), row));
     Value target = b.add(b.multiply(outer, op.getExtent()), index);
     Value to =
         b.offset(b.getParameter(2), sumType, b.multiply(target, op.getInner()));
-    auto columns = scf::ForOp::create(
-        b, b.multiply(thread, width),
-        arith::SelectOp::create(b, adds, b.i64(op.getInner()), b.i64(0)),
-        b.i64(kBlock * width));
+    auto columns =
+        scf::ForOp::create(b, b.multiply(thread, width), b.i64(op.getInner()),
+                           b.i64(kBlock * width));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(columns.getBody());
     Value column = columns.getInductionVar();
     Value pointer = b.offset(to, sumType, column);
-    // The sum, then what is under way to be added to it next: first nothing, as
-    // -0 is, and what the target has.
-    SmallVector<Value> carried(kUnderWay * width, b.number(sumType, -0.0));
-    llvm::append_range(carried, load(sumType, pointer));
-    auto addBits = [&](Value word, ValueRange old, auto inner) {
-      return forBits(word, SmallVector<Value>(old), inner);
-    };
-    carried = addBits(warps, carried, [&](Value w, ValueRange old) {
-      return addBits(
-          loadWord(getSummary(row, w)), old, [&, w](Value l, ValueRange old) {
-            Value word = b.add(b.multiply(w, kWarp), l);
-            return addBits(
-                loadWord(getBits(row, word)), old,
-                [&, word](Value bit, ValueRange old) {
-                  return addRow(
-                      b.add(b.add(start, b.multiply(word, kWarp)), bit), column,
-                      old);
-                });
-          });
-    });
-    SmallVector<Value> sums(carried.begin(), carried.begin() + width);
-    for (int64_t i = width; i < int64_t(carried.size()); ++i)
-      sums[i % width] = arith::AddFOp::create(b, sums[i % width], carried[i]);
+    SmallVector<Value> sums = load(sumType, pointer);
+    Value whole = b.multiply(b.divide(count, kUnderWay), kUnderWay);
+    sums = addRange(b.i64(0), whole, kUnderWay, column, sums);
+    sums = addRange(whole, count, 1, column, sums);
     b.storeWide(sumType, sums, pointer);
+  }
+
+  /// Adds rows [begin, end) of the list, `step` of which are loaded together.
+  SmallVector<Value> addRange(Value begin, Value end, int64_t step,
+                              Value column, ArrayRef<Value> sums) {
+    auto loop = scf::ForOp::create(b, begin, end, b.i64(step), sums);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> updates, next(loop.getRegionIterArgs());
+    for (int64_t i = 0; i < step; ++i) {
+      Value place = b.loadScalar(
+          b.getI16Type(), b.offset(list, b.getI16Type(),
+                                   b.add(loop.getInductionVar(), b.i64(i))));
+      place = arith::ExtUIOp::create(b, b.getI64Type(), place);
+      Value source =
+          b.add(b.multiply(outer, op.getCount()), b.add(start, place));
+      Value at = b.add(b.multiply(source, op.getInner()), column);
+      llvm::append_range(
+          updates, load(element, b.offset(b.getParameter(0), element, at)));
+    }
+    for (auto [i, update] : llvm::enumerate(updates))
+      next[i % width] = arith::AddFOp::create(b, next[i % width], update);
+    scf::YieldOp::create(b, next);
+    return SmallVector<Value>(loop.getResults());
   }
 
   SmallVector<Value> load(Type type, Value pointer) {
@@ -343,25 +392,12 @@ private:
     return values;
   }
 
-  SmallVector<Value> addRow(Value number, Value column, ValueRange old) {
-    Value source = b.add(b.multiply(outer, op.getCount()), number);
-    Value at = b.add(b.multiply(source, op.getInner()), column);
-    SmallVector<Value> update =
-        load(element, b.offset(b.getParameter(0), element, at));
-    SmallVector<Value> next;
-    for (int64_t i = 0; i < width; ++i)
-      next.push_back(arith::AddFOp::create(b, old[i], old[width + i]));
-    llvm::append_range(next, old.drop_front(2 * width));
-    llvm::append_range(next, update);
-    return next;
-  }
-
   ScatterAddOp op;
   GpuBuilder b;
   Type element, sumType, indexElement;
   int64_t width = 1;
-  Value filter, wanted, words, bits, summary;
-  Value thread, lane, warp, outer, begin, start;
+  Value filter, wanted, words, bits, summary, list;
+  Value thread, lane, warp, outer, first, start;
 };
 
 } // namespace

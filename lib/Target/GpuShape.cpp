@@ -28,8 +28,8 @@ constexpr int64_t kHeldElements = 96;
 constexpr int64_t kEnoughBlocks = 128;
 /// Rows that one block of a column kernel takes; more where there are so many
 /// columns that the parts together would have more than these.
-constexpr int64_t kPartRows = 256;
-constexpr int64_t kMostPartColumns = 1 << 16;
+constexpr int64_t kPartRows = 512;
+constexpr int64_t kMostPartColumns = 1 << 15;
 /// Shared memory that any block may have.
 constexpr int64_t kSharedBytes = 48 << 10;
 
@@ -122,7 +122,7 @@ static void shapeRows(FusedOp op, Shape &shape, int64_t rows) {
     shape.width = getWidth(shape.extent, 8);
     shape.threads = std::min<int64_t>(
         kWarp, llvm::PowerOf2Ceil(shape.extent / shape.width));
-    shape.block[0] = 4 * kWarp;
+    shape.block[0] = 2 * kWarp;
     shape.grid[0] = llvm::divideCeil(rows, shape.block[0] / shape.threads);
   } else {
     shape.style = Style::BlockRows;

@@ -14,6 +14,7 @@
 #include "rondo/Dialect/Sched/Translation.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include "rondo/Target/GpuObject.h"
+#include "rondo/Target/Ptxas.h"
 #include "llvm/Support/Path.h"
 #include <map>
 #include <set>
@@ -158,6 +159,11 @@ private:
     if (failed(text))
       return failure();
     ptx = std::move(*text);
+    FailureOr<std::vector<Cubin>> assembled =
+        assembleGpuCode(module.getLoc(), launched, ptx, config.cudaArchs);
+    if (failed(assembled))
+      return failure();
+    cubins = std::move(*assembled);
     return success();
   }
 
@@ -165,6 +171,12 @@ private:
     auto code = std::make_unique<program::DeviceCodeT>();
     code->arch = gpuOptions.arch;
     code->ptx = blobs.add(ptx + '\0');
+    for (Cubin &cubin : cubins) {
+      auto table = std::make_unique<program::CubinT>();
+      table->arch = cubin.arch;
+      table->code = blobs.add(std::move(cubin.code));
+      code->cubins.push_back(std::move(table));
+    }
     program.device_code.push_back(std::move(code));
   }
 
@@ -350,8 +362,11 @@ private:
 
   void forEachBlob(llvm::function_ref<void(program::BlobT &)> visit) {
     visit(*program.kernels);
-    for (auto &code : program.device_code)
+    for (auto &code : program.device_code) {
       visit(*code->ptx);
+      for (auto &cubin : code->cubins)
+        visit(*cubin->code);
+    }
     for (auto &parameter : program.parameters)
       if (parameter->value)
         visit(*parameter->value);
@@ -374,6 +389,7 @@ private:
   HostObject object;
   GpuOptions gpuOptions;
   std::string ptx; ///< Empty: for the host alone.
+  std::vector<Cubin> cubins;
   Blobs blobs;
   program::ProgramT program;
   std::map<std::string, int32_t> entryNumbers;

@@ -12,6 +12,7 @@
 
 #include "rondo/Planning/Model.h"
 #include "rondo/Target/HostObject.h"
+#include "rondo/Target/Program.h"
 #include "schema/program_generated.h"
 #include <map>
 

@@ -79,7 +79,7 @@ kern.func @aligned(%x: memref<1032xf32>, %r: memref<1024xf32>, %s: memref<1024xf
 
 // A warp takes a short row, or several shorter ones: no shared memory, no
 // barrier. Beyond the last row that row is computed again, and not stored.
-// CHECK-LABEL: // @warp kernel_{{[0-9a-f]+}}_ww grid 2x1x1 block 128x1x1
+// CHECK-LABEL: // @warp kernel_{{[0-9a-f]+}}_ww grid 3x1x1 block 64x1x1
 // CHECK-NOT: .shared
 // CHECK-NOT: bar.sync
 // CHECK: min.{{[su]}}
@@ -144,7 +144,7 @@ kern.func @column(%x: memref<256x64xf32>, %y: memref<64xf32>) attributes {inputs
 // -----
 
 // Few long columns are summed in parts; the last block of a column joins them.
-// CHECK-LABEL: // @parts kernel_{{[0-9a-f]+}}_nn grid 2x16x1 block 32x16x1
+// CHECK-LABEL: // @parts kernel_{{[0-9a-f]+}}_nn grid 2x8x1 block 32x16x1
 // CHECK: fence.acq_rel.gpu
 // CHECK: bar.sync
 // CHECK: atom.{{.*}}add.u32

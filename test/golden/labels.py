@@ -38,14 +38,14 @@ def main():
         return change
 
     # Sample 3 is the second of micro-batch 1. Labels are shifted by one.
-    place = f"at place {tokens + 3} of {2 * tokens}, is not below {classes}"
+    place = f"at place {tokens + 3} of {2 * tokens}, lies outside [-{classes}, {classes})"
     node = "error: step 0, micro-batch 1: node 'node_cross_entropy_loss': index "
-    check("too large", "labels", put(classes), 1, f"{node}{classes} or negative, {place}")
-    check("negative", "labels", put(-1), 1, f"{node}{classes} or negative, {place}")
+    check("too large", "labels", put(classes), 1, f"{node}{classes}, {place} (as a label it stands for any negative one too)")
+    check("negative", "labels", put(-1), 1, f"{node}{classes}, {place} (as a label it stands for any negative one too)")
     check("huge", "labels", put(2**62), 1, f"{node}{2**62}, {place}")
     check("ignored", "labels", put(-100), 0)
     check("token", "input_ids", put(classes + 7), 1, "error: step 0, micro-batch 1: node 'node_embedding': index "
-          f"{classes + 7}, at place {tokens + 4} of {2 * tokens}, is not below {classes}; look for ids or labels")
+          f"{classes + 7}, at place {tokens + 4} of {2 * tokens}, lies outside [-{classes}, {classes}); look for ids or labels")
 
     def ignore(array):
         array[2:4] = -100

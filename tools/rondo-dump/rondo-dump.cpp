@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "rondo-c/runtime.h"
 #include "rondo/Dump/Dump.h"
 #include <algorithm>
 #include <iostream>
@@ -24,6 +25,7 @@ Use: rondo-dump [OPTION] PROGRAM.rondo
   --arithmetic-text  what that hash is of
   --ptx              the code that GPUs run
   --trace=FILE       write the predicted timeline (Chrome's trace format)
+  --version          the version
 )";
 
 int main(int argc, char **argv) {
@@ -32,6 +34,10 @@ int main(int argc, char **argv) {
     std::string argument = argv[i];
     if (argument == "--help" || argument == "-h") {
       std::cout << kUsage;
+      return 0;
+    }
+    if (argument == "--version") {
+      std::cout << "rondo-dump " << rondo_runtime_version() << "\n";
       return 0;
     }
     std::string &target = argument.starts_with("--") ? option : path;

@@ -6,12 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "rondo-c/runtime.h"
 #include "rondo/InitAll.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &out) {
+    out << "rondo-opt " << rondo_runtime_version() << "\nLLVM "
+        << LLVM_VERSION_STRING << "\n";
+  });
   mlir::DialectRegistry registry;
   rondo::registerAllRondoDialects(registry);
   rondo::registerAllRondoPasses();

@@ -8,6 +8,7 @@
 
 #include "Options.h"
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -144,6 +145,13 @@ static const std::vector<Option> &allOptions() {
          return error.empty() && options.reportAfter == 0 ? "leaves out none"
                                                           : error;
        }},
+      {"tune", "FILE.json",
+       "GPUs: time algorithms for products that the file does not hold yet, "
+       "add "
+       "the fastest, and use what it holds",
+       text(&Options::tune)},
+      {"retune", nullptr, "time what the file of --tune holds again",
+       flag(&Options::retune)},
       {"host-threads", "N",
        "threads that share the optimizer's work; default: one a processor, "
        "less those that devices need",
@@ -159,12 +167,16 @@ static const std::vector<Option> &allOptions() {
       {"every", "N", "not supported yet", refuse},
       {"resume", "DIR", "not supported yet", refuse},
       {"watchdog", "SECONDS",
-       "debugging: fail when nothing happens for so long, and say who waits "
-       "for what",
-       [](Options &options, const std::string &value) {
+       "fail when no operation ends for so long, and say who waits for what; "
+       "0: never; default: 300, or 10 predicted steps if they are longer",
+       [](Options &options, const std::string &value) -> std::string {
          std::string error = parseNumber(value, options.watchdog);
-         return error.empty() && options.watchdog == 0 ? "is not a time"
-                                                       : error;
+         if (error.empty() &&
+             !(options.watchdog >= 0 && std::isfinite(options.watchdog)))
+           return "is not a time";
+         if (options.watchdog == 0)
+           options.watchdog = -1;
+         return error;
        }},
       {"delay-us", "N",
        "debugging: random pauses of up to N microseconds before operations",
@@ -208,6 +220,9 @@ static std::string parseOption(Options &options, const std::string &name,
 static std::string checkCombination(const Options &options,
                                     const std::set<std::string> &given) {
   auto has = [&](const char *name) { return given.count(name) != 0; };
+  if (has("retune") && !has("tune"))
+    return "--retune: there is no --tune=FILE whose products it could time "
+           "again";
   if (has("names") && !has("save") && !has("save-grads"))
     return "--names: neither --save nor --save-grads writes any";
   if (has("report-after") && !has("report"))
@@ -216,7 +231,8 @@ static std::string checkCombination(const Options &options,
     return "--delay-seed: without --delay-us there are no pauses";
   if (options.steps != 0)
     return "";
-  for (const char *name : {"save-grads", "epochs", "shuffle", "lr-schedule"})
+  for (const char *name :
+       {"input", "save-grads", "epochs", "shuffle", "lr-schedule"})
     if (has(name))
       return std::string("--") + name + ": no step is taken with --steps=0";
   return "";

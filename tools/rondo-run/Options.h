@@ -29,10 +29,12 @@ struct Options {
   std::string save, saveGradients;
   bool sourceNames = false;
   std::string losses, log, trace;
+  std::string tune;
+  bool retune = false;
   enum class Report { None, Text, Json } report = Report::None;
   uint64_t reportAfter = 0; ///< Steps before those that are measured.
   uint32_t hostThreads = 0;
-  double watchdog = 0;
+  double watchdog = 0; ///< Seconds. 0: as the runtime thinks; -1: never.
   uint64_t delaySeed = 0;
   uint32_t delayMicroseconds = 0;
   bool listDevices = false, help = false, version = false;

@@ -113,6 +113,8 @@ static void printText(const rondo_program_info &info,
       "memory planned: %s on each device, %s pinned, %s of other host memory\n",
       bytes(info.device_bytes).c_str(), bytes(info.pinned_bytes).c_str(),
       bytes(info.host_bytes).c_str());
+  std::printf("arithmetic: %s%s%s\n", report.arithmetic,
+              *report.products ? "; products by " : "", report.products);
   for (size_t i = 0; i < devices.size(); ++i) {
     const auto &[name, device] = devices[i];
     std::printf("device %zu (%s): %s taken", i, name.c_str(),
@@ -121,9 +123,18 @@ static void printText(const rondo_program_info &info,
       std::printf(": %s planned, %s for libraries, %s for code and the driver",
                   bytes(device.arena).c_str(), bytes(device.workspace).c_str(),
                   bytes(device.other).c_str());
+    if (!device.context_counted)
+      std::printf(", not counting CUDA's context");
     if (device.used)
       std::printf("; with all else on it %s", bytes(device.used).c_str());
     std::printf(", of %s\n", bytes(device.total).c_str());
+    if (*device.code)
+      std::printf("device %zu runs %s; %llu launches recorded as graphs\n", i,
+                  device.code, (unsigned long long)device.graphs);
+    if (device.ring)
+      std::printf("device %zu copies through %s of pinned memory (at what the "
+                  "lanes below show): %s\n",
+                  i, bytes(device.ring).c_str(), device.ring_reason);
   }
   std::printf("lanes, busy share of %s:\n", duration(report.seconds).c_str());
   for (const auto &[name, lane] : lanes) {
@@ -179,6 +190,9 @@ static void printJson(const rondo_program_info &info,
   json["planned_memory"] = {{"device", info.device_bytes},
                             {"pinned", info.pinned_bytes},
                             {"host", info.host_bytes}};
+  json["arithmetic"] = {{"hash", report.arithmetic},
+                        {"program", report.program_arithmetic},
+                        {"products", report.products}};
   json["lanes"] = Json::array();
   for (const auto &[name, lane] : lanes) {
     Json line = {{"name", name}, {"busy_seconds", lane.busy_seconds}};
@@ -199,7 +213,12 @@ static void printJson(const rondo_program_info &info,
                                {"workspace", device.workspace},
                                {"other", device.other},
                                {"used", device.used},
-                               {"total", device.total}});
+                               {"total", device.total},
+                               {"context_counted", device.context_counted != 0},
+                               {"code", device.code},
+                               {"graphs", device.graphs},
+                               {"ring", device.ring},
+                               {"ring_reason", device.ring_reason}});
   std::printf("%s\n",
               json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
 }

@@ -207,6 +207,53 @@ TEST(Cuda, ReportsAndTraces) {
   EXPECT_EQ(trace.find("\"ts\":-"), std::string::npos);
 }
 
+// Machine code where there is some for this GPU that the driver takes, else the
+// PTX.
+TEST(Cuda, TakesMachineCodeThatFits) {
+  NEEDS_GPUS(1);
+  std::string capability = listDevices();
+  size_t at = capability.find("compute capability ");
+  ASSERT_NE(at, std::string::npos);
+  char major = capability[at + 19], minor = capability[at + 21];
+  std::string own = std::string("sm_") + major + minor,
+              older = std::string("sm_") + major + "0",
+              newer = std::string("sm_") + major + "9";
+  TemporaryFolder folder;
+  writeToy(folder, onGpus(toy(1, 1, 1)));
+  auto opened = [&](std::initializer_list<const char *> archs,
+                    bool damaged = false) {
+    program::ProgramT table = toyProgram(onGpus(toy(1, 1, 1)));
+    for (const char *arch : archs) {
+      auto cubin = std::make_unique<program::CubinT>();
+      cubin->arch = arch;
+      if (damaged) {
+        cubin->code = std::make_unique<program::BlobT>();
+        cubin->code->offset = cubin->code->length = 1;
+      }
+      table.device_code[0]->cubins.push_back(std::move(cubin));
+    }
+    writeBytes(folder / "toy.rondo", sealedProgram(std::move(table)));
+    std::unique_ptr<Program> program;
+    std::unique_ptr<Session> session;
+    EXPECT_OK(Program::load(folder / "toy.rondo", program));
+    EXPECT_OK(Session::open(*program, {}, session));
+    SessionReport report;
+    EXPECT_OK(session->report(report));
+    return report.devices[0].code;
+  };
+  const char *ptx = "PTX for sm_80, compiled by the driver";
+  EXPECT_EQ(opened({}), ptx);
+  EXPECT_EQ(opened({older.c_str()}), "machine code for " + older);
+  EXPECT_EQ(opened({"sm_10", older.c_str(), own.c_str(), "sm_200"}),
+            "machine code for " + own);
+  EXPECT_EQ(opened({(own + "a").c_str()}), "machine code for " + own + "a");
+  EXPECT_EQ(opened({"sm_10", "sm_200", "nonsense", ""}), ptx);
+  if (minor != '9') {
+    EXPECT_EQ(opened({newer.c_str(), (newer + "a").c_str()}), ptx);
+  }
+  EXPECT_EQ(opened({own.c_str()}, /*damaged=*/true), ptx);
+}
+
 TEST(Cuda, SaysWhatTheCodeLacks) {
   NEEDS_GPUS(1);
   TemporaryFolder folder;

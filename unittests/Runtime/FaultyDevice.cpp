@@ -79,8 +79,8 @@ public:
   }
   Buffer arena() override { return behind->arena(); }
   Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
-  Status share(Buffer memory, const std::string &what) override {
-    return behind->share(memory, what);
+  Status share(Buffer memory, HostUse use, const std::string &what) override {
+    return behind->share(memory, use, what);
   }
   DeviceReport report() const override { return behind->report(); }
 

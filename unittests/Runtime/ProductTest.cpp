@@ -161,7 +161,7 @@ void ProductTest::SetUp() {
   DeviceOptions options;
   status = openDevices(GetParam(), *program, *executable, options, devices);
   ASSERT_TRUE(status.ok()) << status.message();
-  status = devices[0]->share(shared.buffer(), "shared memory");
+  status = devices[0]->share(shared.buffer(), HostUse::Events, "shared memory");
   ASSERT_TRUE(status.ok()) << status.message();
 }
 

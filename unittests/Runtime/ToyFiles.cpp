@@ -63,6 +63,9 @@ std::string testing::sealedProgram(program::ProgramT table) {
     code = table.device_code[0]->ptx.get();
     code->length = ptx.size();
     code->offset = kBlobAlignment;
+    for (auto &cubin : table.device_code[0]->cubins)
+      if (!cubin->code)
+        cubin->code = std::make_unique<program::BlobT>(*code);
   }
   for (auto &parameter : table.parameters)
     if (parameter->name == "shift") {
@@ -79,10 +82,16 @@ std::string testing::sealedProgram(program::ProgramT table) {
     table.kernels->offset = alignToBlob(kProgramTableOffset + packed.size());
     if (value)
       value->offset = alignToBlob(table.kernels->offset + kernels.size());
-    if (code)
+    if (code) {
       code->offset =
           alignToBlob(value ? value->offset + value->length
                             : table.kernels->offset + kernels.size());
+      // The PTX, which drivers take there, too; the host's code, which they do
+      // not take, where the table says so by a blob of its own.
+      for (auto &cubin : table.device_code[0]->cubins)
+        *cubin->code =
+            cubin->code->length == code->length ? *code : *table.kernels;
+    }
   }
   file.assign(kProgramTableOffset, '\0');
   file += packed;

@@ -183,6 +183,14 @@ const Case kCases[] = {
     {"LaunchEntry", "entry 44 of 4", [](ProgramT &t) { find(t, OpKind::Launch).entry = 44; }},
     {"LaunchOperands", "4 operands for 5 arguments", [](ProgramT &t) { find(t, OpKind::Launch).operands.pop_back(); }},
     {"LaunchBytes", "its calls touch", [](ProgramT &t) { find(t, OpKind::Launch).operands[0]->bytes -= 8; }},
+    {"CubinBlob", "cubin 0 'sm_90': bytes", [](ProgramT &t) {
+       addDeviceCode(t);
+       auto cubin = std::make_unique<program::CubinT>();
+       cubin->arch = "sm_90";
+       cubin->code = std::make_unique<program::BlobT>();
+       cubin->code->offset = 4096, cubin->code->length = ~0ull;
+       t.device_code[0]->cubins.push_back(std::move(cubin));
+     }},
     {"GpuGrid", "a grid of 2 numbers and a block of 3", [](ProgramT &t) { addDeviceCode(t); t.entries[0]->calls[1]->grid.pop_back(); }},
     {"GpuGridSize", "a grid of 1 x 70000 x 1 blocks", [](ProgramT &t) { addDeviceCode(t); t.entries[0]->calls[1]->grid = {1, 70000, 1}; }},
     {"GpuBlock", "blocks of 64 x 32 x 1 threads, not 1 to 1024", [](ProgramT &t) { addDeviceCode(t); t.entries[0]->calls[1]->block = {64, 32, 1}; }},

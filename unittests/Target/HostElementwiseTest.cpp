@@ -67,6 +67,9 @@ TEST(HostElementwise, Integers) {
       text += makeBinary("div", type, kExact,
                          "{nn.low = 1.0 : f64, nn.high = 50.0 : f64}");
       text += makeBinary("pow", type, kExact, "{nn.high = 5.0 : f64}");
+      // Quotients of 1, those by a power of 0 among them.
+      text += makeBinary("pow", type, kExact,
+                         "{nn.low = -3.0 : f64, nn.high = 2.0 : f64}");
     }
   for (const char *op : {"and", "or"})
     text += makeBinary(op, "tensor<37xi1>");

@@ -12,6 +12,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "rondo/Dialect/Kern/Kern.h"
+#include "rondo/Dialect/NN/NN.h"
 
 namespace mlir {
 class OpPassManager;
@@ -40,6 +41,8 @@ struct KernelOptions {
 /// cost.
 void buildKernelsPipeline(mlir::OpPassManager &manager,
                           const KernelOptions &options = {});
+/// Whether a library can compute `op`: element type, heads, mask.
+bool fitsLibraryAttention(nn::AttentionOp op);
 /// Registers it as rondo-kernels-pipeline, with the default options.
 void registerKernelsPipeline();
 

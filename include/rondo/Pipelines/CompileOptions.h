@@ -31,6 +31,8 @@ struct CompileOptions {
   int last = 0;              ///< The last phase to run.
   bool emitProgram = false;  ///< Else MLIR.
   ReportKind report = ReportKind::None;
+  /// Flags given that act on what a model may lack, without dashes.
+  std::vector<std::string> modelFlags;
 };
 
 /// Parses the command line; an error is a bad flag (exit code 2), already

@@ -190,11 +190,31 @@ struct DeviceReport {
   std::string name;       ///< "NVIDIA H200"
   uint64_t arena = 0;     ///< What the plan asked for.
   uint64_t workspace = 0; ///< Of libraries, beside the arena.
-  uint64_t other = 0;     ///< Code and the driver's own: the most that was
-                          ///< taken beside these when the device was opened,
-                          ///< or is when asked.
-  uint64_t used = 0;      ///< Of it, by everybody, when asked. 0: not known.
-  uint64_t total = 0;     ///< The device has.
+  uint64_t other = 0;     ///< The most that was seen taken beside these: code,
+                          ///< and the driver's own.
+  /// `other` holds what the driver took for the context.
+  bool contextCounted = true;
+  uint64_t used = 0;  ///< Of it, by everybody, when asked. 0: not known.
+  uint64_t total = 0; ///< The device has.
+  /// What computes products, and how algorithms are chosen; empty: what the
+  /// program says.
+  std::string products;
+  /// Canonical text of what, beside the program, decides the bits of results.
+  std::string arithmetic;
+  /// What kernels come from, if that can differ: "machine code for sm_90".
+  std::string code;
+  /// Launches of entries that were recorded, to be repeated as one.
+  uint32_t graphs = 0;
+  /// Pinned host memory that copies go through, and why: the system does not
+  /// pin what they copy. 0: they go directly.
+  uint64_t ring = 0;
+  std::string ringReason;
+};
+
+/// What devices do with memory of the host's.
+enum class HostUse {
+  Copies, ///< Copy from and to it.
+  Events  ///< Wait for events that lie in it.
 };
 
 class Device {
@@ -204,10 +224,10 @@ public:
   virtual Lane &lane(program::Lane kind) = 0;
   /// Nanoseconds that a thread of the device's own has spent in issuing.
   virtual int64_t issueTime() const { return 0; }
-  /// Lets all devices of the pool copy from and to host memory, and wait for
-  /// events that lie in it. Called on one of them, before the first task that
-  /// does; whole pages, which outlive the pool. `what`: for errors.
-  virtual Status share(Buffer memory, const std::string &what) {
+  /// Lets the device use host memory: whole pages, which outlive the pool.
+  /// Called on every device of a pool, before the first task that does. `what`:
+  /// for errors.
+  virtual Status share(Buffer memory, HostUse use, const std::string &what) {
     return Status::success();
   }
   virtual DeviceReport report() const = 0;
@@ -237,6 +257,10 @@ struct DeviceOptions {
   uint32_t capacity[kLanes] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
+  /// Where algorithms of products are kept, and whether to time them again; see
+  /// SessionOptions.
+  std::string tuneFile;
+  bool retune = false;
   /// Called when a device has failed, with an iteration that is lost with it:
   /// from any thread, perhaps several times. Whatever is or will be submitted
   /// is signalled then, not run.

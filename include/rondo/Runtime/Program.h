@@ -131,6 +131,8 @@ template <typename T>
 uint32_t sizeOf(const flatbuffers::Vector<T> *vector) {
   return vector ? vector->size() : 0;
 }
+/// XXH3-128 in hexadecimal digits: of texts that say what decides bits.
+std::string hashText(std::string_view text);
 /// "upload model.layers.3 (op 17)", with its ONNX node if it has one.
 std::string opText(const program::Program &table, uint32_t op);
 

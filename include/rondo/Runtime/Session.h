@@ -23,6 +23,8 @@
 
 namespace rondo::runtime {
 
+constexpr double kWatchdogSeconds = 300;
+
 struct SessionOptions {
   std::string device; ///< "host:4"; empty: as many as the program wants, of the
                       ///< kind it has code for.
@@ -33,9 +35,16 @@ struct SessionOptions {
   std::string weightsPrefix; ///< Before every name in those files.
   std::string learningRate = "constant"; ///< See LearningRate::parse.
   uint64_t totalSteps = 0; ///< For the learning rate: steps of the whole run.
-  double watchdogSeconds = 0; ///< Without progress for so long the session
-                              ///< fails, saying who waits for what; 0: never.
+  double watchdogSeconds = 0; ///< When no operation ends for so long the
+                              ///< session fails, saying who waits for what; 0:
+                              ///< kWatchdogSeconds or 10 predicted steps,
+                              ///< whichever is longer; negative: never.
   bool trace = false;         ///< Remember when each operation ran.
+  /// GPUs time algorithms for products that this file (JSON) does not hold yet,
+  /// write them there, and use what it holds; empty: the library's own choices.
+  /// `retune`: what it holds is timed again.
+  std::string tuneFile;
+  bool retune = false;
   Delays delays;
   /// For tests: makes what stands in each device's place.
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>,
@@ -80,6 +89,10 @@ struct SessionReport {
   double lossScale = 0;      ///< Of the last step; 0: losses are not scaled.
   std::vector<LaneReport> lanes;
   std::vector<DeviceReport> devices;
+  /// Hashes of all that decides the bits of a step: with the devices' choices,
+  /// and the program's alone. Equal on devices without any.
+  std::string arithmetic, programArithmetic;
+  std::string products; ///< As DeviceReport's.
 };
 
 class Session {

@@ -84,6 +84,8 @@ struct Config {
   int64_t optimizerMemory = int64_t(256) << 20;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
+  /// --cuda-arch: GPUs that the program has machine code for, beside PTX.
+  std::vector<std::string> cudaArchs;
   scheduling::Machine machine; ///< The target's speeds and sizes; `devices` and
                                ///< the limits above win.
 
@@ -117,6 +119,8 @@ llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
 llvm::Expected<Attention> parseAttention(llvm::StringRef text);
 /// "host", "gpu", "auto".
 llvm::Expected<OptimizerDevice> parseOptimizerDevice(llvm::StringRef text);
+/// "sm_90,sm_89": architectures that the kernels' PTX can be assembled for.
+llvm::Expected<std::vector<std::string>> parseCudaArchs(llvm::StringRef text);
 /// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the
 /// fields of scheduling::Machine in snake case.
 llvm::Expected<scheduling::Machine> findMachine(llvm::StringRef nameOrFile);

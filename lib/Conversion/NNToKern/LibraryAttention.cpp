@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lowering.h"
+#include "rondo/Conversion/Passes.h"
 
 #include "rondo/Dialect/NN/Utils.h"
 
@@ -36,13 +37,17 @@ static bool isInLibrary(OpTy op) {
          (!op.getCausal() || rows <= keys) && rows > 1 && keys > 1;
 }
 
+bool conversion::fitsLibraryAttention(nn::AttentionOp op) {
+  return !op.getMask() && isInLibrary(op);
+}
+
 void lowering::markLibraryAttention(func::FuncOp function) {
   auto mark = [](Operation *op) {
     op->setAttr(kLibrary, UnitAttr::get(op->getContext()));
   };
   function.walk([&](Operation *op) {
     if (auto attention = dyn_cast<nn::AttentionOp>(op);
-        attention && !attention.getMask() && isInLibrary(attention))
+        attention && conversion::fitsLibraryAttention(attention))
       mark(op);
     if (auto grad = dyn_cast<nn::AttentionGradOp>(op);
         grad && isInLibrary(grad))

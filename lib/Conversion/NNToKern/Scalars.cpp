@@ -130,13 +130,21 @@ Value ScalarLowering::lowerCast() {
 }
 
 /// Common constant exponents are products and roots; the rest is a library's
-/// pow. Integers: pow in f64.
+/// pow. Integers: pow in f64; a quotient of 1 by a power of 0, which is
+/// infinite, counts as 0, as in what is folded.
 Value ScalarLowering::lowerPow(nn::PowOp pow) {
   if (!isFloat()) {
     Type f64 = b.getF64Type();
     Value x = arith::SIToFPOp::create(b, loc, f64, operands[0]);
     Value y = arith::SIToFPOp::create(b, loc, f64, operands[1]);
     Value power = math::PowFOp::create(b, loc, x, y);
+    Value zero = number(f64, 0);
+    Value isZero =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, zero);
+    Value isNegative =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, y, zero);
+    Value isInfinite = arith::AndIOp::create(b, loc, isZero, isNegative);
+    power = arith::SelectOp::create(b, loc, isInfinite, zero, power);
     return arith::FPToSIOp::create(b, loc, element, power);
   }
   Value x = widen(operands[0]);

@@ -78,6 +78,33 @@ DifferentiateBodies::findNeeds(LayerOp layer, BodyOp body,
   return needs;
 }
 
+/// Says which parameters there are to choose from.
+static LogicalResult reportNothingToTrain(ChainOp chain) {
+  SmallVector<StringRef> trainable, frozen;
+  for (auto parameter :
+       chain->getParentOfType<ModuleOp>().getOps<nn::ParameterOp>())
+    if (isa<FloatType>(getElementTypeOrSelf(parameter.getType())))
+      (parameter.getTrainable() ? trainable : frozen)
+          .push_back(parameter.getSymName());
+  InFlightDiagnostic error =
+      emitError(chain.getLoc())
+      << "the model has nothing to train: no trainable parameter reaches the "
+         "loss";
+  auto list = [&](StringRef what, ArrayRef<StringRef> names) {
+    constexpr size_t maxNames = 8;
+    error << "; " << what << ":";
+    for (StringRef name : names.take_front(maxNames))
+      error << " '" << name << "'";
+    if (names.empty())
+      error << " none";
+    if (names.size() > maxNames)
+      error << " and " << names.size() - maxNames << " more";
+  };
+  list("trainable", trainable);
+  list("not trainable", frozen);
+  return error << "; choose with --trainable=REGEX and --freeze=REGEX";
+}
+
 /// Gives layers of one body that train different parameters, or want
 /// cotangents of different values, bodies of their own.
 LogicalResult
@@ -117,8 +144,7 @@ DifferentiateBodies::collectVariants(ChainOp chain, SymbolTable &symbols,
     }
   }
   if (!llvm::is_contained(wanted, true))
-    return chain.emitOpError()
-           << "has nothing to train: no trainable parameter reaches the loss";
+    return reportNothingToTrain(chain);
   for (Variant &variant : variants) {
     if (taken.insert(variant.body).second)
       continue;
@@ -140,8 +166,25 @@ static SmallVector<JointResult> withSaved(ArrayRef<JointResult> results,
   return all;
 }
 
+/// Whether `op` is computed from `source`.
+static bool dependsOn(Operation *op, Operation *source) {
+  DenseSet<Operation *> seen{op};
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    for (Value operand : work.pop_back_val()->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer == source)
+        return true;
+      if (producer && seen.insert(producer).second)
+        work.push_back(producer);
+    }
+  }
+  return false;
+}
+
 /// Takes the loss of a head from the operation that gives its cotangents: one
-/// visit to the logits.
+/// visit to the logits. Where what comes after the head is not linear, its
+/// cotangent depends on its loss, and there must be two visits.
 static void joinLossHeads(Joint &joint) {
   for (auto grad : joint.getBlock().getOps<nn::LinearCrossEntropyGradOp>())
     for (auto head : llvm::make_early_inc_range(
@@ -150,7 +193,8 @@ static void joinLossHeads(Joint &joint) {
           head.getWeight() != grad.getWeight() ||
           head.getLabels() != grad.getLabels() ||
           head.getBias() != grad.getBias() ||
-          head->getAttrDictionary() != grad->getAttrDictionary())
+          head->getAttrDictionary() != grad->getAttrDictionary() ||
+          dependsOn(grad, head))
         continue;
       for (JointResult &output : joint.outputs)
         if (output.value == head.getResult())

@@ -46,6 +46,8 @@ enum BlasPreferenceAttribute : int {
 /// in one order.
 constexpr uint32_t kBlasReduceInWorkspace = 2;
 
+enum BlasAlgorithmAttribute : int { BlasReductionScheme = 3 };
+
 struct BlasAlgorithm {
   uint64_t data[8];
 };
@@ -83,6 +85,12 @@ struct BlasChoice {
     BlasDescription description, BlasLayout a, BlasLayout b, BlasLayout c,     \
     BlasLayout d, BlasPreference preference, int wanted, BlasChoice *choices,  \
     int *found)                                                                \
+  F(checkAlgorithm, "cublasLtMatmulAlgoCheck", BlasHandle handle,              \
+    BlasDescription description, BlasLayout a, BlasLayout b, BlasLayout c,     \
+    BlasLayout d, const BlasAlgorithm *algorithm, BlasChoice *result)          \
+  F(algorithmGet, "cublasLtMatmulAlgoConfigGetAttribute",                      \
+    const BlasAlgorithm *algorithm, BlasAlgorithmAttribute attribute,          \
+    void *value, size_t bytes, size_t *written)                                \
   F(multiply, "cublasLtMatmul", BlasHandle handle,                             \
     BlasDescription description, const void *alpha, const void *a,             \
     BlasLayout aLayout, const void *b, BlasLayout bLayout, const void *beta,   \

@@ -42,6 +42,10 @@ public:
 
   /// Beside the program's: lengths that cuDNN reads from memory.
   uint64_t workspaceBytes() const { return lengthBytes; }
+  /// The library, in a line; empty: there are no calls.
+  std::string arithmetic() const {
+    return cudnn ? cudnn->version() + "\n" : "";
+  }
 
 private:
   /// Some rows of a block's heads, and keys that they see.

@@ -8,7 +8,10 @@
 
 #include "CudaDevice.h"
 #include "../Plugin.h"
+#include "Management.h"
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <pthread.h>
 #include <sys/prctl.h>
 
@@ -20,6 +23,11 @@ using namespace rondo::runtime::cuda;
 /// often it then looks for failures.
 constexpr auto kPause = std::chrono::microseconds(10);
 constexpr auto kCheck = std::chrono::milliseconds(50);
+constexpr uint32_t kChecksUntilMemory = 20;
+/// Of a ring for staged copies: large enough for the bus to be busy.
+constexpr uint64_t kSlotBytes = 4u << 20, kLeastSlotBytes = 1u << 11;
+/// Those between compute and the host's.
+constexpr size_t kFirstCopyLane = 1, kLastCopyLane = 4;
 
 Status CudaDevice::makeCurrent() const {
   return driver().status(
@@ -43,6 +51,9 @@ Status CudaDevice::prepare() {
       !status.ok())
     return status;
   freeBefore = available;
+  if (gpu.usedBefore)
+    if (std::optional<uint64_t> used = usedMemory(gpu.bus.c_str()))
+      contextBytes = *used > *gpu.usedBefore ? *used - *gpu.usedBefore : 0;
   bytes = program.table().device_bytes();
   if (bytes != 0) {
     Result result = driver().memAlloc(&memory, bytes);
@@ -58,17 +69,37 @@ Status CudaDevice::prepare() {
   if (Status status = CudaExecutable::create(program, *pool, gpu, executable);
       !status.ok())
     return status;
+  // Programs without products have nothing to tune.
+  if (uint64_t library = executable->products().version();
+      library && !options.tuneFile.empty()) {
+    if (Status status =
+            pool->openTuneFile(options, library, CudaGemms::kWorkspace);
+        !status.ok())
+      return status;
+    if (Status status = executable->tune(*pool->tuneFile(), memory, bytes);
+        !status.ok())
+      return status;
+    if (Status status = pool->tuneFile()->save(); !status.ok())
+      return status;
+  }
   uint64_t pages = 0;
   for (uint32_t lane = 0; lane < kDeviceLanes; ++lane)
     pages += 256 + 4 * (uint64_t)executable->mostCalls() *
                        std::max(2 * options.capacity[lane] + 2, 32u);
+  graphs = std::make_unique<CudaGraphs>(driver(), *executable, program.table());
+  // They are for one thread that issues, and were measured with it.
+  if (pool->members().size() > 1 ||
+      options.capacity[(size_t)program::Lane::StateUp] != 0)
+    graphs->close();
+  pages += 4 * graphs->words() + 128;
   pages = (pages + 4095) / 4096 * 4096;
   if (Status status = words.allocate(pages, "words that GPUs write");
       !status.ok())
     return status;
-  if (Status status = pool->share(words.buffer(), "words that GPUs write");
+  if (Status status = pool->pin(words.buffer(), "words that GPUs write");
       !status.ok())
     return status;
+  graphs->open(reinterpret_cast<uint32_t *>(laneWords(graphs->words())));
   for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
     if (lane >= kAlwaysLanes && options.capacity[lane] == 0)
       continue;
@@ -90,11 +121,7 @@ Status CudaDevice::prepare() {
                                       "cuStreamSynchronize");
       !status.ok())
     return status;
-  if (Status status = driver().status(driver().memGetInfo(&available, &total),
-                                      "cuMemGetInfo");
-      !status.ok())
-    return status;
-  freeAfter = available;
+  observeMemory();
   return Status::success();
 }
 
@@ -123,6 +150,9 @@ Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
 CudaDevice::~CudaDevice() {
   issuer.reset();
   stateIssuer.reset();
+  // They wait for what the other thread tells.
+  for (std::unique_ptr<HostLane> &lane : stagedLanes)
+    lane.reset();
   if (thread.joinable()) {
     closing.store(true, std::memory_order_release);
     wake();
@@ -130,16 +160,139 @@ CudaDevice::~CudaDevice() {
   }
   // A failed context takes no more calls; what it holds goes with the process.
   if (pool->failed() || !makeCurrent().ok()) {
+    (void)graphs.release();
     (void)executable.release();
     return;
   }
+  for (std::unique_ptr<StagedCopier> &copier : copiers)
+    copier.reset();
   for (std::unique_ptr<CudaLane> &lane : lanes)
     lane.reset();
+  graphs.reset();
   executable.reset();
-  pool->unshare(words.buffer());
+  pool->unpin(words.buffer());
   if (memory)
     (void)driver().memFree(memory);
 }
+
+void CudaDevice::fail(const TaskCall &call, const Status &status) {
+  std::string device =
+      format("GPU %u (%s): ", index, pool->members()[index].name.c_str());
+  pool->fail({call.task, call.iteration,
+              Status(status.code(), device + status.message())});
+}
+
+//===----------------------------------------------------------------------===//
+// Host memory
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::share(Buffer memory, HostUse use, const std::string &what) {
+  if (use == HostUse::Events)
+    return pool->pin(memory, what);
+  pool->pinOrStage(memory, what);
+  return pool->refusal().empty() ? Status::success() : stageCopies();
+}
+
+/// The second number of RONDO_TEST_PINNING.
+static uint64_t wantedSlotBytes() {
+  const char *limits = std::getenv("RONDO_TEST_PINNING");
+  const char *comma = limits ? std::strchr(limits, ',') : nullptr;
+  uint64_t bytes = comma ? std::strtoull(comma + 1, nullptr, 10) : 0;
+  return bytes ? bytes : kSlotBytes;
+}
+
+/// As large as the system lets all lanes have it.
+Status CudaDevice::openCopiers() {
+  Status status;
+  for (uint64_t slotBytes = wantedSlotBytes(); slotBytes != 0; slotBytes /= 2) {
+    status = Status::success();
+    for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane && status.ok();
+         ++lane) {
+      copiers[lane] =
+          std::make_unique<StagedCopier>(*this, lanes[lane]->copyStream());
+      status = copiers[lane]->open(slotBytes);
+    }
+    if (status.ok())
+      return status;
+    for (std::unique_ptr<StagedCopier> &copier : copiers)
+      copier.reset();
+    if (slotBytes < kLeastSlotBytes)
+      break;
+  }
+  return Status(status.code(), pool->refusal() + "; and " + status.message() +
+                                   "; compile for less with --host-memory, or "
+                                   "raise what may be locked (ulimit -l, a "
+                                   "container's memory limit)");
+}
+
+/// Runs every entry once, on zeros. Libraries load a kernel's code when it is
+/// first launched, and that waits until the device is idle: for ever, where it
+/// waits for a copy that a thread of the host would have to pass on.
+Status CudaDevice::loadKernels() {
+  const program::Program &table = program.table();
+  Address status = 0;
+  if (Status result = driver().status(
+          driver().memAlloc(&status, 4 * (uint64_t)executable->mostCalls()),
+          "cuMemAlloc");
+      !result.ok())
+    return result;
+  Status first;
+  std::vector<bool> ran(sizeOf(table.entries()));
+  std::vector<std::byte *> arguments;
+  for (const program::Op *op : *table.ops()) {
+    if (op->kind() != program::OpKind::Launch || ran[(size_t)op->entry()])
+      continue;
+    ran[(size_t)op->entry()] = true;
+    arguments.clear();
+    for (uint32_t i = 0; i < sizeOf(op->operands()); ++i) {
+      const program::Operand &operand = *op->operands()->Get(i);
+      const program::Buffer &buffer =
+          *table.buffers()->Get(operand.buffers()->Get(0));
+      arguments.push_back(arena().data + buffer.offset() + operand.offset());
+    }
+    first = executable->launch((uint32_t)op->entry(), arguments.data(), status,
+                               nullptr);
+    if (!first.ok())
+      break;
+  }
+  Result result = Success;
+  if (bytes != 0)
+    result = driver().memsetAsync(memory, 0, bytes, nullptr);
+  if (result == Success)
+    result = driver().streamSynchronize(nullptr);
+  if (first.ok())
+    first = driver().status(result, "running every kernel once");
+  (void)driver().memFree(status);
+  return first;
+}
+
+Status CudaDevice::stageCopies() {
+  // What is copied then passes through the host's threads, updates too.
+  if (options.capacity[(size_t)program::Lane::StateUp] != 0)
+    return Status(Code::Device,
+                  pool->refusal() +
+                      "; updates on GPUs need all of it pinned: compile with "
+                      "--optimizer-device=host, or raise what may be locked "
+                      "(ulimit -l, a container's memory limit)");
+  if (Status status = makeCurrent(); !status.ok())
+    return status;
+  if (Status status = loadKernels(); !status.ok())
+    return status;
+  // Making one may wait until the device is idle, too.
+  graphs->close();
+  if (Status status = openCopiers(); !status.ok())
+    return status;
+  for (size_t lane = kFirstCopyLane; lane <= kLastCopyLane; ++lane)
+    stagedLanes[lane] = std::make_unique<HostLane>(
+        format("%s %u", program::EnumNameLane((program::Lane)lane), index),
+        nullptr, options.capacity[lane], options.delays, index * 8 + lane,
+        options.stop, copiers[lane].get());
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Completing
+//===----------------------------------------------------------------------===//
 
 void CudaDevice::wake() {
   submitted.fetch_add(1, std::memory_order_release);
@@ -152,6 +305,7 @@ void CudaDevice::complete() {
   if (Status status = makeCurrent(); !status.ok())
     pool->fail({nullptr, 0, status});
   auto checked = std::chrono::steady_clock::now();
+  uint32_t checks = 0;
   while (true) {
     uint32_t seen = submitted.load(std::memory_order_acquire);
     bool last = closing.load(std::memory_order_acquire), moved = false,
@@ -174,11 +328,24 @@ void CudaDevice::complete() {
       checked = time;
       for (std::unique_ptr<CudaLane> &lane : lanes)
         lane->check();
+      if (++checks % kChecksUntilMemory == 0)
+        observeMemory();
     }
     for (std::unique_ptr<CudaLane> &lane : lanes)
       lane->observe();
     std::this_thread::sleep_for(kPause);
   }
+}
+
+uint64_t CudaDevice::observeMemory() const {
+  size_t available = 0, total = 0;
+  if (driver().memGetInfo(&available, &total) != Success)
+    return 0;
+  uint64_t least = leastFree.load(std::memory_order_relaxed);
+  while (available < least && !leastFree.compare_exchange_weak(
+                                  least, available, std::memory_order_relaxed))
+    ;
+  return total - available;
 }
 
 DeviceReport CudaDevice::report() const {
@@ -188,15 +355,28 @@ DeviceReport CudaDevice::report() const {
   report.arena = bytes;
   report.workspace = executable->workspaceBytes();
   report.total = gpu.total;
-  size_t available = freeAfter, total = 0;
-  if (!pool->failed() && makeCurrent().ok() &&
-      driver().memGetInfo(&available, &total) == Success)
-    report.used = total - available;
-  // Libraries load code when they first run it.
-  uint64_t least = std::min<uint64_t>(available, freeAfter),
-           taken = freeBefore > least ? freeBefore - least : 0,
+  report.arithmetic = gpu.name + "\n" + executable->arithmetic();
+  if (uint64_t library = executable->products().version()) {
+    report.products = format("cuBLASLt %llu", (unsigned long long)library);
+    if (const TuneFile *file = pool->tuneFile())
+      report.products += format(", tuned (%s, %zu products timed in this run)",
+                                file->path().c_str(), file->added());
+    else
+      report.products += ", its first choices";
+  }
+  report.code = executable->codeKind();
+  report.graphs = graphs->count();
+  report.ringReason = pool->refusal();
+  for (const std::unique_ptr<StagedCopier> &copier : copiers)
+    report.ring += copier ? copier->ringBytes() : 0;
+  if (!pool->failed() && makeCurrent().ok())
+    report.used = observeMemory();
+  uint64_t least = leastFree.load(std::memory_order_relaxed),
+           taken = (freeBefore > least ? freeBefore - least : 0) +
+                   contextBytes.value_or(0),
            known = report.arena + report.workspace;
   report.other = taken > known ? taken - known : 0;
+  report.contextCounted = contextBytes.has_value();
   return report;
 }
 

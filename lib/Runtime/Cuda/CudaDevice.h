@@ -9,9 +9,9 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDADEVICE_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDADEVICE_H
 
-#include "../Host/HostDevice.h"
 #include "CudaLane.h"
 #include "IssueThread.h"
+#include "StagedCopier.h"
 #include <thread>
 
 namespace rondo::runtime::cuda {
@@ -26,11 +26,13 @@ public:
   Buffer arena() override {
     return {reinterpret_cast<std::byte *>(memory), bytes};
   }
-  Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
-  Status share(Buffer memory, const std::string &what) override {
-    return pool->share(memory, what);
+  Lane &lane(program::Lane kind) override {
+    if (HostLane *staged = stagedLanes[(size_t)kind].get())
+      return *staged;
+    return *lanes[(size_t)kind];
   }
   int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
+  Status share(Buffer memory, HostUse use, const std::string &what) override;
   DeviceReport report() const override;
 
   // The rest is for its lanes.
@@ -48,25 +50,40 @@ public:
   /// Whether tasks of all lanes are issued by one thread, and those of all
   /// devices.
   bool isOneIssuer() const { return !issuer && !stateIssuer; }
+  /// Something that this task did.
+  void fail(const TaskCall &call, const Status &status);
 
   const std::shared_ptr<CudaPool> pool;
   const uint32_t index;
   const Program &program;
   const DeviceOptions options;
   std::unique_ptr<CudaExecutable> executable;
+  std::unique_ptr<CudaGraphs> graphs;
   /// 32-bit words for streams and kernels to write: pinned, zeros.
   std::byte *laneWords(uint64_t count);
 
 private:
   Status prepare();
+  Status openCopiers();
+  Status stageCopies();
+  Status loadKernels();
   void complete();
+  /// Bytes in use, by everybody. 0: not known.
+  uint64_t observeMemory() const;
 
   Address memory = 0;
   uint64_t bytes = 0;
-  uint64_t freeBefore = 0, freeAfter = 0;
+  /// Of the device, in bytes: free when the context was there, and the least
+  /// that was seen since; what the context takes.
+  uint64_t freeBefore = 0;
+  mutable std::atomic<uint64_t> leastFree{UINT64_MAX};
+  std::optional<uint64_t> contextBytes;
   Arena words; ///< What streams and kernels write for the host.
   uint64_t wordsUsed = 0;
   std::vector<std::unique_ptr<CudaLane>> lanes;
+  /// Where copies must be staged, those of the lanes that copy.
+  std::unique_ptr<StagedCopier> copiers[5];
+  std::unique_ptr<HostLane> stagedLanes[5];
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;

@@ -29,7 +29,8 @@ Status CudaExecutable::create(const Program &program, const CudaPool &pool,
         std::pair(&result->wait, "rondo_delay"),
         std::pair(&result->rounding, "rondo_round"),
         std::pair(&result->addPart, "rondo_add_part"),
-        std::pair(&result->roundRows, "rondo_round_rows")})
+        std::pair(&result->roundRows, "rondo_round_rows"),
+        std::pair(&result->fill, "rondo_fill")})
     if (Status status = pool.driver().status(
             pool.driver().moduleGetFunction(function, result->own, name), name);
         !status.ok())
@@ -109,13 +110,46 @@ Status CudaExecutable::loadProgram(const Program &program) {
                               program.path().c_str(), offered.c_str(),
                               gpu.name.c_str(), gpu.major, gpu.minor,
                               capability));
+  if (loadCubin(program, *chosen))
+    return Status::success();
   std::span<const std::byte> ptx = program.blob(chosen->ptx());
   if (ptx.empty() || ptx.back() != std::byte(0))
     return userError(program.path() + ": damaged: the text of its code for " +
                      std::string(text(chosen->arch())) + " does not end");
+  codeKind_ = "PTX for " + std::string(text(chosen->arch())) +
+              ", compiled by the driver";
   return load(
       ptx.data(),
       program.path() + ": code for " + std::string(text(chosen->arch())), code);
+}
+
+/// Machine code is for the architecture that it was made for and for newer ones
+/// of the same major number; of several the newest is taken. What the driver
+/// does not take there is PTX for.
+bool CudaExecutable::loadCubin(const Program &program,
+                               const program::DeviceCode &source) {
+  int capability = 10 * gpu.major + gpu.minor, best = 0;
+  const program::Cubin *chosen = nullptr;
+  for (uint32_t i = 0; i < sizeOf(source.cubins()); ++i) {
+    const program::Cubin &candidate = *source.cubins()->Get(i);
+    bool exact = false;
+    int made = architecture(text(candidate.arch()), exact);
+    if (exact ? made != capability
+              : made / 10 != gpu.major || made > capability || made <= best)
+      continue;
+    best = made;
+    chosen = &candidate;
+  }
+  if (!chosen)
+    return false;
+  std::span<const std::byte> bytes = program.blob(chosen->code());
+  if (bytes.empty() ||
+      driver.moduleLoad(&code, bytes.data(), 0, nullptr, nullptr) != Success) {
+    code = nullptr;
+    return false;
+  }
+  codeKind_ = "machine code for " + std::string(text(chosen->arch()));
+  return true;
 }
 
 Status CudaExecutable::resolveKernel(const program::Call &source, Call &call) {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The program's PTX, compiled by the driver, and the launch list of every entry
-// that a Launch operation names.
+// The program's kernels, machine code or PTX that the driver compiles, and the
+// launch list of every entry that a Launch operation names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +49,17 @@ public:
   uint64_t workspaceBytes() const {
     return gemms.workspaceBytes() + attentions.workspaceBytes();
   }
+  /// "machine code for sm_90", or PTX and what for.
+  const std::string &codeKind() const { return codeKind_; }
+  const CudaGemms &products() const { return gemms; }
+  /// Libraries, and which algorithms products use.
+  std::string arithmetic() const {
+    return gemms.arithmetic() + attentions.arithmetic();
+  }
+  /// See CudaGemms::tune.
+  Status tune(TuneFile &file, Address scratch, uint64_t scratchBytes) {
+    return gemms.tune(file, scratch, scratchBytes, widen, fill);
+  }
 
 private:
   struct Call {
@@ -74,6 +85,8 @@ private:
         attentions(driver, gpu) {}
   Status load(const void *ptx, const std::string &what, Module &module) const;
   Status loadProgram(const Program &program);
+  /// False: there is none for this GPU, or the driver does not take it.
+  bool loadCubin(const Program &program, const program::DeviceCode &source);
   Status resolve(const program::Program &table);
   Status resolveKernel(const program::Call &source, Call &call);
 
@@ -82,8 +95,9 @@ private:
   CudaGemms gemms;
   CudaAttentions attentions;
   Module code = nullptr, own = nullptr;
+  std::string codeKind_;
   Function widen = nullptr, wait = nullptr, rounding = nullptr,
-           addPart = nullptr, roundRows = nullptr;
+           addPart = nullptr, roundRows = nullptr, fill = nullptr;
   std::vector<Entry> entries; ///< By entry of the program; those that only the
                               ///< host runs are empty.
   std::vector<Call> calls_;

@@ -14,9 +14,6 @@ using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
 using rondo::program::ElementType;
 
-/// What NVIDIA recommends for Hopper, and enough for every older architecture.
-constexpr uint64_t kWorkspace = 32u << 20;
-
 static BlasType blasType(ElementType type) {
   return type == ElementType::BF16  ? BlasBF16
          : type == ElementType::F16 ? BlasF16
@@ -68,8 +65,8 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[4],
   // Nothing to choose where there is nothing to add up.
   if (shape.m == 0 || shape.n == 0 || shape.batch == 0 || shape.k == 0)
     return Status::success();
-  uint64_t alignments[4] = {alignment[0], alignment[1], alignment[2],
-                            alignment[3]};
+  for (int operand = 0; operand < 4; ++operand)
+    plan.alignment[operand] = std::min<uint64_t>(alignment[operand], 256);
   if (shape.typeA != shape.typeB) {
     uint64_t elements[2] = {(uint64_t)(shape.m * shape.k) *
                                 (shape.strideA ? (uint64_t)shape.batch : 1),
@@ -81,7 +78,7 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[4],
       plan.widen[operand] = true;
       widened[operand] =
           std::max(widened[operand], (4 * elements[operand] + 255) / 256 * 256);
-      alignments[operand] = 256;
+      plan.alignment[operand] = 256;
     }
   }
   ElementType computed =
@@ -90,7 +87,36 @@ Status CudaGemms::add(const GemmShape &shape, const uint64_t (&alignment)[4],
     return deviceError("cuBLASLt has no " + productText(shape).substr(2) +
                        ": the result must be float32 or of the operands' type; "
                        "compile the model with one --precision");
-  return choose(plan, alignments);
+  if (Status status = describe(plan); !status.ok())
+    return status;
+  std::vector<BlasAlgorithm> first;
+  if (Status status = candidates(plan, 1, first); !status.ok())
+    return status;
+  plan.algorithm = first.front();
+  return Status::success();
+}
+
+std::string CudaGemms::name(const Plan &plan) {
+  const GemmShape &shape = plan.shape;
+  auto operand = [&](const char *what, int number, ElementType type,
+                     bool transposed, int64_t leading, int64_t stride) {
+    return format(", %s %s%s, %lld to a row, %lld to a batch, at %u", what,
+                  elementName(plan.widen[number % 2] && number < 2
+                                  ? ElementType::F32
+                                  : type),
+                  transposed ? " transposed" : "", (long long)leading,
+                  (long long)stride, plan.alignment[number]);
+  };
+  return format("%lld x %lld x %lld in batches of %lld", (long long)shape.m,
+                (long long)shape.n, (long long)shape.k,
+                (long long)shape.batch) +
+         operand("A", 0, shape.typeA, shape.transposeA, shape.lda,
+                 shape.strideA) +
+         operand("B", 1, shape.typeB, shape.transposeB, shape.ldb,
+                 shape.strideB) +
+         operand("C", 2, shape.typeC, false, shape.ldc, shape.strideC) +
+         (shape.accumulate ? ", added" : "") + (shape.tf32 ? ", TF32" : "") +
+         (shape.bias ? format(", bias at %u", plan.alignment[3]) : "");
 }
 
 /// A column major result's rows are C's columns.
@@ -100,7 +126,7 @@ Status CudaGemms::setBias(const Plan &plan, Address bias) const {
                "the address of a bias");
 }
 
-Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[4]) {
+Status CudaGemms::describe(Plan &plan) {
   const GemmShape &shape = plan.shape;
   auto layout = [&](BlasLayout &layout, ElementType type, int64_t rows,
                     int64_t columns, int64_t leading,
@@ -172,43 +198,45 @@ Status CudaGemms::choose(Plan &plan, const uint64_t (&alignment)[4]) {
         !status.ok())
       return status;
     // Only for the choice, which heeds its alignment.
-    if (Status status = setBias(plan, alignment[3]); !status.ok())
+    if (Status status = setBias(plan, plan.alignment[3]); !status.ok())
       return status;
   }
+  return Status::success();
+}
+
+Status CudaGemms::candidates(const Plan &plan, int wanted,
+                             std::vector<BlasAlgorithm> &algorithms) const {
   BlasPreference preference = nullptr;
   if (Status status = check(blas->preferenceCreate(&preference),
                             "cublasLtMatmulPreferenceCreate");
       !status.ok())
     return status;
-  auto limit = [](uint64_t bytes) {
-    return (uint32_t)std::min<uint64_t>(bytes, 256);
-  };
-  uint32_t first = limit(alignment[1]), second = limit(alignment[0]),
-           result = limit(alignment[2]);
   int status = blas->preferenceSet(preference, BlasMaxWorkspace, &kWorkspace,
                                    sizeof kWorkspace);
   for (auto [attribute, value] :
        {std::pair(BlasReductionSchemes, kBlasReduceInWorkspace),
-        std::pair(BlasAlignmentA, first), std::pair(BlasAlignmentB, second),
-        std::pair(BlasAlignmentC, result), std::pair(BlasAlignmentD, result)})
+        std::pair(BlasAlignmentA, plan.alignment[1]),
+        std::pair(BlasAlignmentB, plan.alignment[0]),
+        std::pair(BlasAlignmentC, plan.alignment[2]),
+        std::pair(BlasAlignmentD, plan.alignment[2])})
     if (status == 0)
       status = blas->preferenceSet(preference, attribute, &value, sizeof value);
-  BlasChoice choice{};
+  std::vector<BlasChoice> choices((size_t)wanted);
   int found = 0;
   if (status == 0)
-    status =
-        blas->choose(handle, plan.description, plan.first, plan.second,
-                     plan.result, plan.result, preference, 1, &choice, &found);
+    status = blas->choose(handle, plan.description, plan.first, plan.second,
+                          plan.result, plan.result, preference, wanted,
+                          choices.data(), &found);
   (void)blas->preferenceDestroy(preference);
-  if (status == 0 && found > 0)
-    status = choice.state;
-  if (status != 0 || found == 0)
-    return deviceError(
-        format("cuBLASLt %zu has no algorithm for %s (%s)", blas->version(),
-               productText(shape).c_str(),
-               status ? blas->statusName(status) : "none found"));
-  plan.algorithm = choice.algorithm;
-  return Status::success();
+  algorithms.clear();
+  for (int i = 0; status == 0 && i < found; ++i)
+    if (choices[(size_t)i].state == 0)
+      algorithms.push_back(choices[(size_t)i].algorithm);
+  if (!algorithms.empty())
+    return Status::success();
+  return deviceError(format("cuBLASLt %zu has no algorithm for %s (%s)",
+                            blas->version(), productText(plan.shape).c_str(),
+                            status ? blas->statusName(status) : "none found"));
 }
 
 Status CudaGemms::finish() {

@@ -21,7 +21,8 @@ namespace rondo::runtime::cuda {
 /// grid); rondo_round_rows rounds packed rows of f32 to rows that lie apart.
 /// rondo_round(values, begin, end): elements [begin, end) of f32 become bf16,
 /// element i at byte 2 i; each thread takes four, and each block reads all of
-/// its own before it writes any.
+/// its own before it writes any. rondo_fill(target, words): random
+/// bits, but such that every float, bf16 and f16 in them is of moderate size.
 constexpr char kOwnKernels[] = R"ptx(
 .version 7.0
 .target sm_80
@@ -74,6 +75,43 @@ store:
   add.u64 %d6, %d6, %d8;
   bra next;
 done:
+  ret;
+}
+
+// target, words
+.visible .entry rondo_fill(.param .u64 p0, .param .u64 p1)
+{
+  .reg .pred %p<1>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<8>;
+  ld.param.u64 %d0, [p0];
+  ld.param.u64 %d1, [p1];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mov.u32 %r3, %nctaid.x;
+  mul.wide.u32 %d2, %r0, %r1;
+  cvt.u64.u32 %d3, %r2;
+  add.u64 %d2, %d2, %d3;
+  mul.wide.u32 %d4, %r3, %r1;
+more:
+  setp.ge.u64 %p0, %d2, %d1;
+  @%p0 bra filled;
+  cvt.u32.u64 %r4, %d2;
+  mul.lo.u32 %r4, %r4, 0x9e3779b1;
+  shr.u32 %r5, %r4, 16;
+  xor.b32 %r4, %r4, %r5;
+  mul.lo.u32 %r4, %r4, 0x85ebca6b;
+  shr.u32 %r5, %r4, 13;
+  xor.b32 %r4, %r4, %r5;
+  and.b32 %r4, %r4, 0x807f807f;
+  or.b32 %r4, %r4, 0x3f003f00;
+  shl.b64 %d5, %d2, 2;
+  add.u64 %d6, %d0, %d5;
+  st.global.u32 [%d6], %r4;
+  add.u64 %d2, %d2, %d4;
+  bra more;
+filled:
   ret;
 }
 

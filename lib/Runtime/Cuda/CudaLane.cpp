@@ -87,14 +87,6 @@ Address CudaLane::statusWord(uint32_t number) const {
                                        callsPerPlace);
 }
 
-void CudaLane::fail(const TaskCall &call, const Status &status) {
-  std::string device =
-      format("GPU %u (%s): ", this->device.index,
-             this->device.pool->members()[this->device.index].name.c_str());
-  this->device.pool->fail({call.task, call.iteration,
-                           Status(status.code(), device + status.message())});
-}
-
 //===----------------------------------------------------------------------===//
 // Submitting
 //===----------------------------------------------------------------------===//
@@ -117,7 +109,7 @@ void CudaLane::issueNow(const TaskCall &call) {
   place.timed = place.ran = false;
   if (!device.pool->failed())
     if (Status status = issue(place, number); !status.ok())
-      fail(call, status);
+      device.fail(call, status);
   tail.store(number + 1, std::memory_order_release);
   device.wake();
 }
@@ -150,7 +142,8 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
   return Status::success();
 }
 
-Status CudaLane::perform(const TaskCall &call, uint32_t number) {
+Status CudaLane::perform(Place &place, uint32_t number) {
+  const TaskCall &call = place.call;
   const Driver &driver = device.driver();
   const Task &task = *call.task;
   auto argument = [&](int i) {
@@ -171,8 +164,11 @@ Status CudaLane::perform(const TaskCall &call, uint32_t number) {
   case TaskKind::Round:
     return device.executable->round(argument(0), task.bytes / 4, stream);
   case TaskKind::Launch:
-    return device.executable->launch(task.entry, call.arguments,
-                                     statusWord(number), stream);
+    if (device.graphs->takes(call))
+      return device.graphs->launch(call, stream, place.status);
+    place.status = statusWord(number);
+    return device.executable->launch(task.entry, call.arguments, place.status,
+                                     stream);
   case TaskKind::Host:
     break;
   }
@@ -202,7 +198,7 @@ Status CudaLane::issue(Place &place, uint32_t number) {
     return status;
   if (!device.options.stop ||
       call.iteration < device.options.stop->load(std::memory_order_acquire)) {
-    if (Status status = perform(call, number); !status.ok())
+    if (Status status = perform(place, number); !status.ok())
       return status;
     place.ran = true;
   }
@@ -225,7 +221,7 @@ Status CudaLane::issue(Place &place, uint32_t number) {
 // Completing
 //===----------------------------------------------------------------------===//
 
-void CudaLane::finish(Place &place, uint32_t number) {
+void CudaLane::finish(Place &place) {
   const TaskCall call = place.call;
   const Task &task = *call.task;
   if (device.pool->failed()) {
@@ -237,7 +233,7 @@ void CudaLane::finish(Place &place, uint32_t number) {
     if (result == Success)
       result = driver.eventElapsedTime(&length, place.begin, place.end);
     if (result != Success)
-      fail(call, driver.status(result, "cuEventElapsedTime"));
+      device.fail(call, driver.status(result, "cuEventElapsedTime"));
     double begin = lastTime + 1e6 * (double)gap,
            end = begin + 1e6 * (double)length;
     last = place.end;
@@ -249,7 +245,7 @@ void CudaLane::finish(Place &place, uint32_t number) {
     if (place.ran && task.kind == TaskKind::Copy)
       copiedBytes.fetch_add(task.bytes, std::memory_order_relaxed);
     if (place.ran && task.kind == TaskKind::Launch) {
-      auto *status = reinterpret_cast<uint32_t *>(statusWord(number));
+      auto *status = reinterpret_cast<uint32_t *>(place.status);
       for (uint32_t c = 0, bad = 0; c < device.executable->calls(task.entry);
            ++c) {
         if (!std::atomic_ref<uint32_t>(status[c]).exchange(
@@ -279,7 +275,7 @@ bool CudaLane::advance() {
         std::atomic_ref<uint32_t>(*words).load(std::memory_order_acquire);
     if ((int32_t)(done - (number + 1)) < 0 && !device.pool->failed())
       break;
-    finish(place, number);
+    finish(place);
     head.store(number + 1, std::memory_order_release);
     head.notify_one();
     moved = true;
@@ -305,7 +301,7 @@ void CudaLane::check() {
                           });
   if (!runs)
     return;
-  fail(call, deviceError(device.driver().text(result)));
+  device.fail(call, deviceError(device.driver().text(result)));
 }
 
 void CudaLane::observe() {

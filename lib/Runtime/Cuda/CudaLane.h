@@ -18,7 +18,7 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDALANE_H
 
-#include "CudaExecutable.h"
+#include "CudaGraphs.h"
 
 namespace rondo::runtime::cuda {
 
@@ -42,6 +42,9 @@ public:
     return copiedBytes.load(std::memory_order_relaxed);
   }
 
+  /// For copies that are staged, and take the lane's place.
+  Stream copyStream() const { return stream; }
+
   // The rest is for the device's threads.
   void issueNow(const TaskCall &call);
   uint32_t capacity() const { return (uint32_t)ring.size() - 1; }
@@ -60,14 +63,14 @@ private:
   struct Place {
     TaskCall call;
     EventHandle begin = nullptr, end = nullptr;
+    Address status = 0; ///< A launch's words, one a call.
     bool timed = false; ///< Both events are recorded.
     bool ran = false;   ///< Between them the task itself.
   };
   Status issue(Place &place, uint32_t number);
   Status wait(const Task &task, uint32_t iteration);
-  Status perform(const TaskCall &call, uint32_t number);
-  void finish(Place &place, uint32_t number);
-  void fail(const TaskCall &call, const Status &status);
+  Status perform(Place &place, uint32_t number);
+  void finish(Place &place);
   Address statusWord(uint32_t number) const;
 
   CudaDevice &device;

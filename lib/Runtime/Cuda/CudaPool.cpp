@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaPool.h"
+#include "Management.h"
+#include <algorithm>
+#include <cstdlib>
 
 using namespace rondo::runtime;
 using namespace rondo::runtime::cuda;
@@ -37,6 +40,9 @@ Status cuda::describe(const Driver &driver, int ordinal,
             which + "cuDeviceGetAttribute");
         !status.ok())
       return status;
+  char bus[64] = "";
+  if (driver.deviceGetBus(bus, sizeof bus, member.handle) == Success)
+    member.bus = bus;
   member.name = name;
   member.total = bytes;
   return Status::success();
@@ -72,6 +78,11 @@ Status CudaPool::create(uint32_t count, const DeviceOptions &options,
       return deviceError(format("GPU %u (%s) cannot use the host's addresses "
                                 "of pinned memory, which Rondo needs",
                                 i, member.name.c_str()));
+    unsigned flags = 0;
+    int active = 1;
+    if (driver.primaryContextState(member.handle, &flags, &active) == Success &&
+        !active)
+      member.usedBefore = usedMemory(member.bus.c_str());
     if (Status status = driver.status(
             driver.primaryContextRetain(&member.context, member.handle),
             format("GPU %u (%s): cuDevicePrimaryCtxRetain", i,
@@ -110,28 +121,66 @@ CudaPool::~CudaPool() {
     (void)cuda->primaryContextRelease(member.handle);
 }
 
-Status CudaPool::share(Buffer memory, const std::string &what) {
-  if (memory.bytes == 0)
+/// RONDO_TEST_PINNING=LIMIT[,SLOT] stands for a system that pins no more than
+/// LIMIT bytes of what devices copy.
+static uint64_t pinningLimit() {
+  const char *limit = std::getenv("RONDO_TEST_PINNING");
+  return limit ? std::strtoull(limit, nullptr, 10) : UINT64_MAX;
+}
+
+Status CudaPool::pin(Buffer memory, const std::string &what) {
+  if (memory.bytes == 0 || std::find(registered.begin(), registered.end(),
+                                     memory.data) != registered.end())
     return Status::success();
   Result result = cuda->contextSetCurrent(gpus.front().context);
   if (result == Success)
     result = cuda->hostRegister(memory.data, memory.bytes,
                                 kHostRegisterPortable | kHostRegisterMapped);
   if (result != Success)
-    return deviceError(format("%s: the system does not pin %llu bytes (%s) for "
-                              "CUDA: %s; compile for less with "
-                              "--host-memory, or raise what may be locked "
-                              "(ulimit -l, a container's memory limit)",
-                              what.c_str(), (unsigned long long)memory.bytes,
-                              formatBytes(memory.bytes).c_str(),
-                              cuda->text(result).c_str()));
+    return deviceError(format(
+        "the system does not pin %llu bytes (%s) of %s for CUDA: %s",
+        (unsigned long long)memory.bytes, formatBytes(memory.bytes).c_str(),
+        what.c_str(), cuda->text(result).c_str()));
   registered.push_back(memory.data);
   return Status::success();
 }
 
-void CudaPool::unshare(Buffer memory) {
+void CudaPool::unpin(Buffer memory) {
   if (std::erase(registered, memory.data) != 0 && !failed())
     (void)cuda->hostUnregister(memory.data);
+}
+
+void CudaPool::pinOrStage(Buffer memory, const std::string &what) {
+  if (!refused.empty())
+    return;
+  Status status =
+      memory.bytes > pinningLimit()
+          ? deviceError(format("%llu bytes of %s are more than "
+                               "RONDO_TEST_PINNING allows",
+                               (unsigned long long)memory.bytes, what.c_str()))
+          : pin(memory, what);
+  if (status.ok())
+    return;
+  refused = status.message();
+  stagedMemory = memory;
+}
+
+Status CudaPool::openTuneFile(const DeviceOptions &options, uint64_t library,
+                              uint64_t workspace) {
+  if (tuned)
+    return Status::success();
+  for (const Member &gpu : gpus)
+    if (gpu.name != gpus.front().name)
+      return flagsError("--tune is for GPUs of one kind, here are " +
+                        gpus.front().name + " and " + gpu.name);
+  TuneFile file;
+  if (Status status = TuneFile::open(options.tuneFile,
+                                     {gpus.front().name, library, workspace},
+                                     options.retune, file);
+      !status.ok())
+    return status;
+  tuned = std::move(file);
+  return Status::success();
 }
 
 void CudaPool::fail(const DeviceFailure &failure) {

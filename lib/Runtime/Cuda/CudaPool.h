@@ -14,9 +14,11 @@
 #ifndef RONDO_LIB_RUNTIME_CUDA_CUDAPOOL_H
 #define RONDO_LIB_RUNTIME_CUDA_CUDAPOOL_H
 
+#include "../TuneFile.h"
 #include "Driver.h"
 #include "rondo/Runtime/Device.h"
 #include <mutex>
+#include <optional>
 
 namespace rondo::runtime::cuda {
 
@@ -36,13 +38,32 @@ public:
     std::string name;
     int major = 0, minor = 0; ///< Compute capability.
     uint64_t total = 0;       ///< Bytes of memory.
+    std::string bus;          ///< PCI address.
+    /// Bytes in use before this pool made the context; nothing: not known, or
+    /// the context was there before.
+    std::optional<uint64_t> usedBefore;
   };
   const std::vector<Member> &members() const { return gpus; }
   const Driver &driver() const { return *cuda; }
 
   /// Pins host memory for all devices, until the pool ends or it is taken back.
-  Status share(Buffer memory, const std::string &what);
-  void unshare(Buffer memory);
+  /// Once is enough. Error (Code::Device): the system does not pin it.
+  Status pin(Buffer memory, const std::string &what);
+  void unpin(Buffer memory);
+  /// The same; where the system refuses, copies from and to it are staged.
+  void pinOrStage(Buffer memory, const std::string &what);
+  bool staged(Address address) const {
+    return address - reinterpret_cast<Address>(stagedMemory.data) <
+           stagedMemory.bytes;
+  }
+  /// Why there is such memory; empty: there is none.
+  const std::string &refusal() const { return refused; }
+
+  /// What products use, for all devices; null: the library's first choices.
+  TuneFile *tuneFile() { return tuned ? &*tuned : nullptr; }
+  /// Errors: as TuneFile::open, or GPUs of several kinds.
+  Status openTuneFile(const DeviceOptions &options, uint64_t library,
+                      uint64_t workspace);
 
   /// The first error counts; from then on devices run nothing.
   void fail(const DeviceFailure &failure);
@@ -57,6 +78,9 @@ private:
   const Driver *cuda = nullptr;
   std::vector<Member> gpus;
   std::vector<void *> registered;
+  Buffer stagedMemory;
+  std::string refused;
+  std::optional<TuneFile> tuned;
   void (*error)(void *context, const DeviceFailure &failure,
                 uint32_t lost) = nullptr;
   void *errorContext = nullptr;

@@ -29,6 +29,8 @@ using Stream = struct StreamObject *;
 using EventHandle = struct EventObject *;
 using Module = struct ModuleObject *;
 using Function = struct FunctionObject *;
+using GraphHandle = struct GraphObject *;
+using GraphExec = struct GraphExecObject *;
 
 /// Results that are told apart; 0 is success.
 enum Result : int {
@@ -49,6 +51,8 @@ enum DeviceAttribute : int {
 constexpr int kMaxDynamicSharedMemory = 8; ///< A function attribute.
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
+/// Not for times; who waits for it sleeps.
+constexpr unsigned kEventForWaiting = 1 | 2;
 constexpr unsigned kHostRegisterPortable = 1, kHostRegisterMapped = 2;
 /// Waits until (int32_t)(*address - value) >= 0.
 constexpr unsigned kWaitUntilReached = 0;
@@ -64,6 +68,8 @@ enum JitOption : int { JitErrorLog = 5, JitErrorLogBytes = 6 };
   F(deviceGet, "cuDeviceGet", DeviceHandle *device, int ordinal)               \
   F(deviceGetName, "cuDeviceGetName", char *name, int bytes,                   \
     DeviceHandle device)                                                       \
+  F(deviceGetBus, "cuDeviceGetPCIBusId", char *bus, int bytes,                 \
+    DeviceHandle device)                                                       \
   F(deviceTotalMem, "cuDeviceTotalMem_v2", size_t *bytes, DeviceHandle device) \
   F(deviceGetAttribute, "cuDeviceGetAttribute", int *value,                    \
     DeviceAttribute attribute, DeviceHandle device)                            \
@@ -71,6 +77,8 @@ enum JitOption : int { JitErrorLog = 5, JitErrorLogBytes = 6 };
     DeviceHandle device, DeviceHandle peer)                                    \
   F(primaryContextRetain, "cuDevicePrimaryCtxRetain", Context *context,        \
     DeviceHandle device)                                                       \
+  F(primaryContextState, "cuDevicePrimaryCtxGetState", DeviceHandle device,    \
+    unsigned *flags, int *active)                                              \
   F(primaryContextRelease, "cuDevicePrimaryCtxRelease_v2",                     \
     DeviceHandle device)                                                       \
   F(contextSetCurrent, "cuCtxSetCurrent", Context context)                     \
@@ -102,6 +110,7 @@ enum JitOption : int { JitErrorLog = 5, JitErrorLogBytes = 6 };
   F(eventCreate, "cuEventCreate", EventHandle *event, unsigned flags)          \
   F(eventDestroy, "cuEventDestroy_v2", EventHandle event)                      \
   F(eventRecord, "cuEventRecord", EventHandle event, Stream stream)            \
+  F(eventSynchronize, "cuEventSynchronize", EventHandle event)                 \
   F(eventElapsedTime, "cuEventElapsedTime", float *milliseconds,               \
     EventHandle begin, EventHandle end)                                        \
   F(moduleLoad, "cuModuleLoadDataEx", Module *module, const void *image,       \
@@ -111,6 +120,13 @@ enum JitOption : int { JitErrorLog = 5, JitErrorLogBytes = 6 };
     Module module, const char *name)                                           \
   F(functionSetAttribute, "cuFuncSetAttribute", Function function,             \
     int attribute, int value)                                                  \
+  F(streamBeginCapture, "cuStreamBeginCapture_v2", Stream stream, int mode)    \
+  F(streamEndCapture, "cuStreamEndCapture", Stream stream, GraphHandle *graph) \
+  F(graphInstantiate, "cuGraphInstantiateWithFlags", GraphExec *exec,          \
+    GraphHandle graph, unsigned long long flags)                               \
+  F(graphLaunch, "cuGraphLaunch", GraphExec exec, Stream stream)               \
+  F(graphDestroy, "cuGraphDestroy", GraphHandle graph)                         \
+  F(graphExecDestroy, "cuGraphExecDestroy", GraphExec exec)                    \
   F(launchKernel, "cuLaunchKernel", Function function, unsigned gridX,         \
     unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,          \
     unsigned blockZ, unsigned sharedBytes, Stream stream, void **parameters,   \

@@ -212,10 +212,13 @@ std::string rondo::runtime::describeIndex(const program::Call &call,
     // Cross entropy looks up the number of classes for a negative label, since
     // a gather counts negative indices from the end.
     if (index < -extent || index >= extent)
-      return format("%lld%s, at place %llu of %llu, is not below %lld",
-                    (long long)index, index == extent ? " or negative" : "",
-                    (unsigned long long)(at / tuple),
-                    (unsigned long long)call.index_rows(), (long long)extent);
+      return format("%lld, at place %llu of %llu, lies outside [%lld, %lld)%s",
+                    (long long)index, (unsigned long long)(at / tuple),
+                    (unsigned long long)call.index_rows(), -(long long)extent,
+                    (long long)extent,
+                    index == extent
+                        ? " (as a label it stands for any negative one too)"
+                        : "");
   }
   return "";
 }

@@ -69,9 +69,9 @@ static uint64_t mix(uint64_t value) {
 
 HostLane::HostLane(std::string name, const Executable *executable,
                    uint32_t capacity, const Delays &delays, uint64_t salt,
-                   const std::atomic<uint32_t> *stop)
+                   const std::atomic<uint32_t> *stop, Copier *copier)
     : executable(executable), delays(delays),
-      random(mix(delays.seed) ^ mix(~salt)), stop(stop) {
+      random(mix(delays.seed) ^ mix(~salt)), stop(stop), copier(copier) {
   if (executable)
     entryScratch = executable->makeScratch();
   ring.resize(std::bit_ceil(std::max(capacity, 16u)));
@@ -148,7 +148,10 @@ void HostLane::perform(const TaskCall &call) {
       call.iteration < stop->load(std::memory_order_acquire)) {
     switch (task.kind) {
     case TaskKind::Copy:
-      std::memcpy(call.arguments[1], call.arguments[0], task.bytes);
+      if (copier)
+        copier->copy(call);
+      else
+        std::memcpy(call.arguments[1], call.arguments[0], task.bytes);
       copiedBytes.fetch_add(task.bytes, std::memory_order_relaxed);
       break;
     case TaskKind::Zero:

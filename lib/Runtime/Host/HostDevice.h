@@ -38,14 +38,22 @@ private:
   uint64_t mappedBytes = 0, bytes = 0;
 };
 
+/// Does a lane's copies in its own way.
+class Copier {
+public:
+  virtual ~Copier() = default;
+  /// Returns when the copy is done, or has failed and been reported.
+  virtual void copy(const TaskCall &call) = 0;
+};
+
 /// A thread that runs tasks in the order of their submission.
 class HostLane final : public Lane {
 public:
   /// `name`: up to 15 characters, the thread's. `salt`: tells this lane's
-  /// delays from another's.
+  /// delays from another's. `copier`: null where copies are the host's own.
   HostLane(std::string name, const Executable *executable, uint32_t capacity,
            const Delays &delays, uint64_t salt,
-           const std::atomic<uint32_t> *stop);
+           const std::atomic<uint32_t> *stop, Copier *copier = nullptr);
   /// Finishes what was submitted.
   ~HostLane() override;
   void submit(const TaskCall &call) override;
@@ -72,6 +80,7 @@ private:
   Delays delays;
   uint64_t random;
   const std::atomic<uint32_t> *stop;
+  Copier *copier;
   std::atomic<int64_t> busyTime{0};
   std::atomic<uint64_t> copiedBytes{0};
   std::atomic<int64_t> currentTask{-1}, awaited{-1};

@@ -81,7 +81,7 @@ def tensors(path, entries, cut=0):
 
 
 def weights(name, path, *expected, flags=()):
-    run(name, f"--weights={path}", f"--input=x=@{folder}/x.npy", "--steps=0", *flags, expected=expected, inputs=True)
+    run(name, f"--weights={path}", "--steps=0", *flags, expected=expected, inputs=False)
 
 
 square, row = np.zeros((columns, columns), "f4"), np.zeros(columns, "f4")

@@ -185,6 +185,25 @@ static std::string makeTwoStreams() {
   )mlir";
 }
 
+/// A head whose loss goes on as `rest`, from %c to %l. A second, %d, has a
+/// weight of its own.
+static std::string makeHead(llvm::StringRef rest) {
+  return R"mlir(
+    nn.parameter @proj.w trainable : tensor<4x4xf32>
+    nn.parameter @head.w trainable : tensor<4x3xf32>
+    nn.parameter @other.w trainable : tensor<4x3xf32>
+    func.func @loss(%x: tensor<5x4xf32>, %labels: tensor<5xi64>) -> tensor<f32> attributes {nn.loss} {
+      %p = nn.read @proj.w : tensor<4x4xf32>
+      %w = nn.read @head.w : tensor<4x3xf32>
+      %v = nn.read @other.w : tensor<4x3xf32>
+      %q = nn.matmul %x, %p : tensor<5x4xf32>, tensor<4x4xf32> -> tensor<5x4xf32>
+      %h = nn.tanh %q : tensor<5x4xf32>
+      %c = nn.linear_cross_entropy %h, %w, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64>
+      %d = nn.linear_cross_entropy %h, %v, %labels chunk 2 logits f32 : tensor<5x4xf32>, tensor<4x3xf32>, tensor<5xi64>
+  )mlir" +
+         rest.str() + "return %l : tensor<f32>\n}\n";
+}
+
 std::vector<Model> rondo::pipe::test::getModels() {
   std::vector<std::string> transformer{
       "norm+embed/forward_backward", "layers.1/backward_products",
@@ -216,5 +235,25 @@ std::vector<Model> rondo::pipe::test::getModels() {
       {"Bfloat16", makeTransformer(/*fusedAttention=*/true, "bf16"), 5, 4, 4,
        transformer},
       {"TwoStreams", makeTwoStreams(), 0, 18, 3, streams},
+      // What comes after a head is not linear in its loss: the cotangent that
+      // its gradient takes depends on the loss.
+      {"SquaredHead",
+       makeHead(R"mlir(
+         %n = nn.neg %c : tensor<f32>
+         %e = nn.exp %n : tensor<f32>
+         %m = nn.mul %e, %c : tensor<f32>
+         %l = nn.add %m, %d : tensor<f32>
+       )mlir"),
+       3,
+       2,
+       2,
+       {"head+other/forward_backward", "proj/backward_products_nodx"}},
+      // Each head's cotangent is the other's loss.
+      {"ProductOfHeads",
+       makeHead("%l = nn.mul %c, %d : tensor<f32>\n"),
+       3,
+       2,
+       2,
+       {"head+other/forward_backward", "proj/backward_products_nodx"}},
   };
 }
