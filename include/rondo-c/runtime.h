@@ -25,6 +25,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An enumeration's type in C++ too, where any number may be passed, as in C. */
+#ifdef __cplusplus
+#define RONDO_INT : int
+#else
+#define RONDO_INT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -49,7 +56,7 @@ typedef struct rondo_session rondo_session;
 /* ---- Errors ------------------------------------------------------------- */
 
 /* Also the exit codes of the tools. */
-typedef enum rondo_code {
+typedef enum rondo_code RONDO_INT {
   RONDO_OK = 0,
   RONDO_USER_ERROR = 1, /* a file, an input or a weight cannot be used */
   RONDO_BAD_OPTION = 2, /* an option or an argument is wrong: a pointer that
@@ -84,7 +91,7 @@ RONDO_EXPORT rondo_error *rondo_write_file(const char *path, const void *data,
 
 /* ---- Programs ----------------------------------------------------------- */
 
-typedef enum rondo_element_type {
+typedef enum rondo_element_type RONDO_INT {
   RONDO_F32 = 0,
   RONDO_BF16 = 1,
   RONDO_F16 = 2,
@@ -245,7 +252,7 @@ RONDO_EXPORT rondo_error *rondo_session_synchronize(rondo_session *session);
 
 /* ---- State -------------------------------------------------------------- */
 
-typedef enum rondo_quantity {
+typedef enum rondo_quantity RONDO_INT {
   RONDO_VALUE =
       0, /* f32 master; of a frozen parameter what is uploaded, widened */
   RONDO_GRADIENT = 1, /* before clipping; see keep_gradients */
@@ -253,7 +260,7 @@ typedef enum rondo_quantity {
   RONDO_SECOND_MOMENT = 3
 } rondo_quantity;
 
-typedef enum rondo_names {
+typedef enum rondo_names RONDO_INT {
   RONDO_ONNX_NAMES = 0,
   RONDO_SOURCE_NAMES = 1
 } rondo_names;

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LateRefusals.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "rondo/Dialect/NN/NN.h"
 #include "llvm/ADT/DenseSet.h"

@@ -10,6 +10,7 @@
 #define RONDO_LIB_IMPORT_LATEREFUSALS_H
 
 #include "Emitter.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace rondo {
 

@@ -137,8 +137,12 @@ static LogicalResult printReport(StringRef bytes,
   if (runtime::Status status =
           runtime::Program::fromBytes(copy, options.output, program);
       !status.ok()) {
-    llvm::errs() << "rondo-compile: internal error: the program does not pass "
-                    "the reader's checks: "
+    // Of IR that was changed by hand not all is checked before: its kernels
+    // are the user's.
+    llvm::errs() << "rondo-compile: "
+                 << (options.isIR ? options.input + ": error: "
+                                  : std::string("internal error: "))
+                 << "the program does not pass the reader's checks: "
                  << status.message() << "\n";
     return failure();
   }
@@ -217,6 +221,9 @@ int compileMain(int argc, char **argv) {
   PassManager passes(&context);
   if (failed(applyPassManagerCLOptions(passes)))
     return int(ExitCode::BadFlags);
+  // What was printed may have been changed by hand.
+  if (options->isIR)
+    getPhases()[options->first].addVerifiers(passes, *config);
   for (const Phase &phase :
        getPhases().slice(options->first + 1, options->last - options->first)) {
     phase.addPasses(passes, *config);
@@ -240,7 +247,7 @@ int compileMain(int argc, char **argv) {
       return failed_();
     bytes = std::move(*program);
     if (failed(printReport(bytes, *options)))
-      return int(ExitCode::Internal);
+      return int(options->isIR ? ExitCode::UserError : ExitCode::Internal);
   } else {
     llvm::raw_string_ostream stream(bytes);
     // Locations hold the ONNX nodes: without them a later phase could not name

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Pipelines/Phases.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "rondo/Conversion/Passes.h"
+#include "rondo/Dialect/Kern/Kern.h"
 #include "rondo/Dialect/Kern/Passes.h"
 #include "rondo/Dialect/NN/Passes.h"
 #include "rondo/Dialect/Pipe/Passes.h"
@@ -63,6 +65,7 @@ static void slots(OpPassManager &manager, const Config &) {
 
 static void transfers(OpPassManager &manager, const Config &) {
   manager.addPass(planning::createConvertPipeToSched());
+  manager.addPass(planning::createSchedVerifyTransfers());
 }
 
 static void fences(OpPassManager &manager, const Config &) {
@@ -77,18 +80,61 @@ static void memory(OpPassManager &manager, const Config &config) {
   manager.addPass(sched::createSchedAssignOffsets(options));
 }
 
+static void verifyRaised(OpPassManager &manager, const Config &) {
+  manager.addNestedPass<func::FuncOp>(nn::createNNVerifyRaised());
+}
+
+static void verifyLayers(OpPassManager &manager, const Config &) {
+  manager.addPass(pipe::createPipeVerifyPhase({"layers"}));
+}
+
+static void verifyGrad(OpPassManager &manager, const Config &) {
+  manager.addPass(pipe::createPipeVerifyPhase({"grad"}));
+}
+
+static void verifyKernels(OpPassManager &manager, const Config &) {
+  manager.nest<pipe::BodyOp>().addNestedPass<kern::FuncOp>(
+      kern::createKernVerifyScratch());
+}
+
+static void verifyPlan(OpPassManager &manager, const Config &config) {
+  verifyKernels(manager, config);
+  manager.addPass(planning::createPipeVerifyPlan());
+}
+
+static void verifyTransfers(OpPassManager &manager, const Config &config) {
+  verifyPlan(manager, config);
+  manager.addPass(planning::createSchedVerifyTransfers());
+}
+
+static void verifyFences(OpPassManager &manager, const Config &config) {
+  verifyTransfers(manager, config);
+  manager.addPass(sched::createSchedVerifyFences());
+}
+
+static void verifyMemory(OpPassManager &manager, const Config &config) {
+  verifyFences(manager, config);
+  scheduling::Machine machine = config.getMachine();
+  manager.addPass(sched::createSchedVerifyOffsets(
+      {machine.deviceBytes, machine.hostBytes}));
+}
+
 static constexpr Phase phases[] = {
-    {"import", "the graph in the nn dialect, shapes static", nothing},
-    {"raise", "exporters' decompositions recognised", raise},
-    {"layers", "a chain of layers that share bodies", layers},
-    {"grad", "bodies with forward, rebuild and backward entries", grad},
-    {"kernels", "entries as lists of library calls and kernels", kernels},
-    {"stages", "forward stages, one fused tail, backward stages", stages},
-    {"slots", "slots dealt to devices", slots},
-    {"transfers", "every copy, launch and host step on its lane", transfers},
-    {"fences", "the events that order every hazard", fences},
-    {"memory", "every buffer at its offset", memory},
-    {"program", "the .rondo file", nothing},
+    {"import", "the graph in the nn dialect, shapes static", nothing, nothing},
+    {"raise", "exporters' decompositions recognised", raise, verifyRaised},
+    {"layers", "a chain of layers that share bodies", layers, verifyLayers},
+    {"grad", "bodies with forward, rebuild and backward entries", grad,
+     verifyGrad},
+    {"kernels", "entries as lists of library calls and kernels", kernels,
+     verifyKernels},
+    {"stages", "forward stages, one fused tail, backward stages", stages,
+     verifyPlan},
+    {"slots", "slots dealt to devices", slots, verifyPlan},
+    {"transfers", "every copy, launch and host step on its lane", transfers,
+     verifyTransfers},
+    {"fences", "the events that order every hazard", fences, verifyFences},
+    {"memory", "every buffer at its offset", memory, verifyMemory},
+    {"program", "the .rondo file", nothing, nothing},
 };
 
 llvm::ArrayRef<Phase> rondo::getPhases() { return phases; }

@@ -10,10 +10,12 @@
 #include "rondo/Planning/Model.h"
 #include "rondo/Dialect/Kern/Kern.h"
 #include "rondo/Dialect/Pipe/Entries.h"
+#include "rondo/Scheduling/Updates.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace rondo;
@@ -44,6 +46,8 @@ public:
     model().name = chain->getSymName().str();
     for (auto layer : chain->getBody().front().getOps<pipe::LayerOp>())
       info.layers.push_back(layer);
+    for (pipe::LayerOp layer : info.layers)
+      labels.push_back(makeUnique(layer.getLabel().str(), usedLabels));
     addInputs();
     if (failed(placeParameters()))
       return failure();
@@ -69,7 +73,7 @@ public:
     model().updateOnDevice =
         config.optimizerDevice == OptimizerDevice::Gpu ||
         (config.optimizerDevice == OptimizerDevice::Auto &&
-         scheduling::updatesFasterOnDevices(model(), config.getMachine()));
+         scheduling::chooseUpdates(model(), config.getMachine()).onDevices());
     if (config.weighByLabels)
       addLabelCount();
     return std::move(info);
@@ -77,6 +81,16 @@ public:
 
 private:
   scheduling::Model &model() { return info.model; }
+
+  /// A module of the user's model may hold several layers, or be run several
+  /// times: "m", "m#2", ...
+  static std::string makeUnique(const std::string &name,
+                                std::set<std::string> &used) {
+    std::string unique = name;
+    for (unsigned number = 2; !used.insert(unique).second; ++number)
+      unique = name + "#" + std::to_string(number);
+    return unique;
+  }
 
   void addInputs() {
     Block &body = info.chain.getBody().front();
@@ -111,9 +125,9 @@ private:
           blocks.insert({{layers, trainable}, (uint32_t)model().blocks.size()});
       if (isNew) {
         model().blocks.push_back({});
-        model().blocks.back().name = (info.layers[layers.front()].getLabel() +
-                                      (trainable ? "" : " (frozen)"))
-                                         .str();
+        model().blocks.back().name =
+            makeUnique(labels[layers.front()] + (trainable ? "" : " (frozen)"),
+                       usedBlockNames);
         model().blocks.back().layers = layers;
       }
       scheduling::ParameterBlock &block = model().blocks[it->second];
@@ -204,7 +218,7 @@ private:
   void addLayer(pipe::LayerOp op, bool trainsBefore) {
     auto body = symbols.lookup<pipe::BodyOp>(op.getBodyAttr().getAttr());
     scheduling::Layer layer;
-    layer.name = op.getLabel().str();
+    layer.name = labels[model().layers.size()];
     layer.bodyName = op.getBody().str();
     layer.body = bodies.insert({body.getOperation(), (uint32_t)bodies.size()})
                      .first->second;
@@ -281,6 +295,8 @@ private:
   const Config &config;
   SymbolTable symbols;
   planning::ModelInfo info;
+  std::vector<std::string> labels; ///< By layer; no two alike.
+  std::set<std::string> usedLabels, usedBlockNames;
   llvm::DenseMap<StringAttr, size_t> places;
   llvm::DenseMap<Operation *, uint32_t> bodies;
 };

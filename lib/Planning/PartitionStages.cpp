@@ -75,6 +75,23 @@ static std::optional<SaveChoice> lastResortOf(Recompute recompute) {
                     "full, elementwise twice"};
 }
 
+/// Where parameters are updated, if anything was said about it, and why.
+static std::string describeUpdates(const scheduling::Model &model,
+                                   const scheduling::Machine &machine,
+                                   OptimizerDevice asked) {
+  std::string where =
+      model.updateOnDevice ? "; updates on devices" : "; updates on the host";
+  if (asked != OptimizerDevice::Auto)
+    return model.updateOnDevice ? where : "";
+  scheduling::UpdateChoice choice = scheduling::chooseUpdates(model, machine);
+  if (choice.areThreads)
+    return where + ", whose threads the devices are";
+  return where + llvm::formatv(": {0:f3} ms through the host's memory, {1:f3} "
+                               "ms over the wires",
+                               choice.host / 1e6, choice.wires / 1e6)
+                     .str();
+}
+
 /// Plans one choice under `limit` bytes a device, all the way to its memory
 /// plan. `excess` is by how much that exceeds the device.
 static scheduling::Outcome planOnce(const planning::ModelInfo &info,
@@ -117,8 +134,7 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info,
   for (const scheduling::Stage &stage : plan.stages)
     candidate.work += stage.time;
   plan.reason += ("; recompute " + choice.name).str();
-  if (info.model.updateOnDevice)
-    plan.reason += "; updates on devices";
+  plan.reason += describeUpdates(info.model, machine, config.optimizerDevice);
   plan.slots.clear();
   plan.rotation = 0;
   return scheduling::Outcome::success();
@@ -212,6 +228,10 @@ struct PartitionStages
       consider(*lastResort);
     if (!best)
       return sched::report(info->chain.getLoc(), why);
+    if (config->optimizerDevice == OptimizerDevice::Auto)
+      emitRemark(info->chain.getLoc())
+          << "--optimizer-device=auto"
+          << describeUpdates(info->model, machine, OptimizerDevice::Auto);
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
     planning::writePlan(builder, info->chain.getLoc(),

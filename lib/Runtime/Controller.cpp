@@ -114,9 +114,8 @@ void Session::Impl::eachLane(
     const std::function<void(const std::string &, Lane &)> &visit) const {
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (uint32_t lane = 0; lane < deviceLanes(); ++lane)
-      visit(
-          format("device %u %s", d, program::EnumNameLane((program::Lane)lane)),
-          devices[d]->lane((program::Lane)lane));
+      visit(format("device %u %s", d, program::EnumNameLane(deviceLane(lane))),
+            devices[d]->lane(deviceLane(lane)));
   visit("host Update", *updateLane);
   visit("host Staging", *stagingLane);
 }

@@ -8,6 +8,7 @@
 
 #include "rondo/Runtime/Program.h"
 #include "Safetensors.h"
+#include "rondo/Runtime/Device.h"
 #include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
@@ -216,8 +217,8 @@ rondo::runtime::optimizerOperands(const program::Program &table,
 uint32_t rondo::runtime::usedDeviceLanes(const program::Program &table) {
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
     if (table.ops()->Get(i)->lane() == program::Lane::StateUp)
-      return (uint32_t)program::Lane::Update;
-  return (uint32_t)program::Lane::StateUp;
+      return kDeviceLanes;
+  return kAlwaysLanes;
 }
 
 std::vector<StateOperands>

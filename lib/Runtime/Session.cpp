@@ -93,16 +93,11 @@ void Session::Impl::buildTasks() {
       const program::Wait &wait = *op.waits()->Get(w);
       const program::Op &other = *table.ops()->Get(wait.op());
       // Devices take turns by `rotation` from iteration to iteration.
-      auto isOfState = [](const program::Op &op) {
-        return op.lane() == program::Lane::StateUp ||
-               op.lane() == program::Lane::StateDown;
-      };
-      bool sameIssuer = op.device() >= 0 && other.device() >= 0 &&
-                        physical(op.device(), wait.distance()) ==
-                            physical(other.device(), 0) &&
-                        isOfState(op) == isOfState(other);
+      bool sameDevice =
+          op.device() >= 0 && other.device() >= 0 &&
+          physical(op.device(), wait.distance()) == physical(other.device(), 0);
       task.waits.push_back(
-          {&events[wait.op()], wait.distance(), wait.op(), sameIssuer});
+          {&events[wait.op()], wait.distance(), wait.op(), sameDevice});
     }
     // No update before the step's loss is known to be finite: the state stays
     // that of a whole number of steps.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProgramVerifier.h"
+#include "rondo/Runtime/Device.h"
 #include <algorithm>
 
 using namespace rondo;
@@ -29,7 +30,7 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
            lane == ProgramLane::ActivationDown ||
            lane == ProgramLane::StateDown;
   case OpKind::PeerCopy:
-    return lane > ProgramLane::Compute && lane < ProgramLane::Update;
+    return lane != ProgramLane::Compute && !isHostLane(lane);
   case OpKind::Launch:
   case OpKind::Zero:
   case OpKind::Round:
@@ -79,7 +80,7 @@ void Verifier::checkOps() {
 
 void Verifier::checkOp(uint32_t index) {
   const program::Op &op = *table.ops()->Get(index);
-  if (op.kind() > OpKind::DeviceUpdate || op.lane() > ProgramLane::Staging) {
+  if (op.kind() > OpKind::DeviceUpdate || op.lane() > ProgramLane::StateDown) {
     fail("op %u: kind %d on lane %d", index, (int)op.kind(), (int)op.lane());
     return;
   }
@@ -88,7 +89,7 @@ void Verifier::checkOp(uint32_t index) {
   if (!laneTakes(op.lane(), op.kind()))
     fail("%s: a %s does not run on lane %s", what.c_str(),
          program::EnumNameOpKind(op.kind()), program::EnumNameLane(op.lane()));
-  bool host = op.lane() >= ProgramLane::Update;
+  bool host = isHostLane(op.lane());
   if (host ? op.device() != -1
            : op.device() < 0 || (uint32_t)op.device() >= table.devices())
     fail("%s: on device %d of %u", what.c_str(), op.device(), table.devices());
@@ -173,7 +174,7 @@ bool Verifier::checkOperand(const program::Operand &operand,
 }
 
 void Verifier::checkSpaces(const program::Op &op, const std::string &what) {
-  bool host = op.lane() >= ProgramLane::Update;
+  bool host = isHostLane(op.lane());
   for (uint32_t i = 0; i < operandCount(op); ++i) {
     const program::Operand &operand = *op.operands()->Get(i);
     const program::Buffer &buffer =
@@ -393,10 +394,12 @@ void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
 
 /// The runtime holds every update until the step's loss is known to be finite.
 /// That must not close a circle: the loss must not need an update of its own
-/// step. All other order goes forward in the list, by checkOp.
+/// step. All other order goes forward in the list, by checkOp, and so must this
+/// where devices update: once their streams are full, nothing else is issued.
 void Verifier::checkOrder() {
   uint32_t count = sizeOf(table.ops());
   std::vector<bool> afterUpdate(count);
+  bool lossComes = false;
   std::map<std::pair<int, int>, uint32_t> last;
   for (uint32_t i = 0; i < count; ++i) {
     const program::Op &op = *table.ops()->Get(i);
@@ -408,6 +411,10 @@ void Verifier::checkOrder() {
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w)
       if (op.waits()->Get(w)->distance() == 0)
         after |= afterUpdate[op.waits()->Get(w)->op()];
+    lossComes |= op.kind() == OpKind::Loss;
+    if (op.kind() == OpKind::UpdateScalars && !lossComes)
+      fail("%s is issued before the step's loss, which it waits for",
+           opText(table, i).c_str());
     if (after && op.kind() == OpKind::Loss)
       fail("%s needs an update of its own step", opText(table, i).c_str());
     afterUpdate[i] = after;

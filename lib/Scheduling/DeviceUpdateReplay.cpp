@@ -16,8 +16,77 @@
 using namespace rondo::scheduling;
 using namespace rondo::scheduling::detail;
 
+void Replay::checkWhereUpdated(const Op &op) {
+  bool onHost = op.kind == OpKind::Optimizer,
+       onDevice = op.kind == OpKind::UpdateScalars ||
+                  op.kind == OpKind::DeviceUpdate || isOfState(op);
+  if (model.updateOnDevice ? onHost : onDevice)
+    complain(op, model.updateOnDevice
+                     ? "updates on the host, but devices update"
+                     : "is of updates on devices, but the host updates");
+}
+
+/// Around each update are the copies of its state, in the order of Schedule.h,
+/// to and from where it finds it, and there are no others: then an update and
+/// its copies are about one piece, wherever in the schedule they are.
+void Replay::checkStateCopies() {
+  size_t uploads = 3 + model.momentsPerElement,
+         downloads = uploads - (model.uploadIsMaster ? 2 : 1);
+  std::vector<bool> known(schedule.ops.size());
+  for (size_t i = 0; i < schedule.ops.size(); ++i) {
+    const Op &op = schedule.ops[i];
+    if (op.kind != OpKind::DeviceUpdate)
+      continue;
+    auto check = [&](size_t at, OpKind kind, size_t operand) {
+      if (at >= schedule.ops.size())
+        return complain(op, "has no copies around it");
+      const Op &copy = schedule.ops[at];
+      known[at] = true;
+      bool up = kind == OpKind::Upload;
+      if (copy.kind != kind || !isOfState(copy) || copy.device != op.device ||
+          copy.block != op.block)
+        return complain(op, "is next to '" + copy.name +
+                                "', which is not the copy of its operand " +
+                                std::to_string(operand));
+      const Operand &mine = op.operands[operand],
+                    &here = copy.operands[up ? 1 : 0];
+      if (mine.buffers != here.buffers || mine.buffers.size() != 1 ||
+          mine.offset != here.offset || mine.bytes != here.bytes)
+        complain(copy, "copies another place than operand " +
+                           std::to_string(operand) + " of '" + op.name + "'");
+    };
+    for (size_t k = 0; k < uploads; ++k)
+      check(i - uploads + k, OpKind::Upload,
+            k + 1 < uploads ? k : op.operands.size() - 1);
+    for (size_t k = 0; k < downloads; ++k)
+      check(i + 1 + k, OpKind::Download, 1 + k);
+  }
+  for (size_t i = 0; i < schedule.ops.size(); ++i) {
+    const Op &op = schedule.ops[i];
+    if (isOfState(op) && op.kind != OpKind::DeviceUpdate && !known[i])
+      complain(op, "copies state, but no update is next to it");
+  }
+}
+
+/// Masters hold the initial parameters, moments zeros.
+void Replay::beginState() {
+  for (size_t i = 0; i < schedule.ops.size(); ++i) {
+    const Op &op = schedule.ops[i];
+    if (op.kind != OpKind::DeviceUpdate)
+      continue;
+    auto block = (uint32_t)op.block;
+    size_t master = i - 2 - model.momentsPerElement;
+    begin(schedule.ops[master], 0, {Kind::Parameters, block, 0, 0, 0, 0, 0, 0});
+    for (uint32_t m = 0; m < model.momentsPerElement; ++m)
+      begin(schedule.ops[master + 1 + m], 0,
+            {Kind::Moments, block, m, 0, 0, 0, 0, 0});
+  }
+}
+
 void Replay::makeScalars(const Op &op) {
   auto block = (uint32_t)op.block;
+  if (losses == 0)
+    complain(op, "is issued before the step's loss, which it waits for");
   if (model.clip)
     expect(op, 1, {Kind::Coefficient, 0, 0, 0, step, 0, 0, 0});
   at(op, op.operands.size() - 1) = {Kind::Scalars, block, 0, 0, step, 0, 0, 0};
@@ -103,8 +172,7 @@ void Replay::updatePiece(const Op &op) {
   at(op, next++) = after;
   for (uint32_t i = 0; i < model.momentsPerElement; ++i) {
     Symbol moments{Kind::Moments, block, i, 0, step, 0, 0, 0};
-    if (step > 0)
-      expect(op, next, moments);
+    expect(op, next, moments);
     holds(next, state);
     ++moments.step;
     at(op, next++) = moments;
@@ -118,6 +186,7 @@ void Replay::updatePiece(const Op &op) {
     at(op, next++) = after;
   }
   expect(op, next, {Kind::Scalars, block, 0, 0, step, 0, 0, 0});
+  holds(next, {0, scalarBytes(block), false});
 }
 
 /// Once all of the block's parameters are there anew, so is the buffer.

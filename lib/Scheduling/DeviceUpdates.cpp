@@ -247,11 +247,10 @@ void IterationBuilder::emitPiece(uint32_t block, const StatePiece &piece,
          piece.copyBytes);
 }
 
-bool rondo::scheduling::updatesFasterOnDevices(const Model &model,
-                                               const Machine &machine) {
-  if (machine.name == "host" || machine.hostBandwidth <= 0 ||
-      machine.uploadBandwidth <= 0 || machine.downloadBandwidth <= 0)
-    return false;
+UpdateChoice rondo::scheduling::chooseUpdates(const Model &model,
+                                              const Machine &machine) {
+  UpdateChoice choice;
+  choice.areThreads = machine.name == "host";
   double state = 0, copies = 0, trained = 0;
   for (const ParameterBlock &block : model.blocks) {
     state += (double)block.gradientBytes;
@@ -260,12 +259,12 @@ bool rondo::scheduling::updatesFasterOnDevices(const Model &model,
       trained += (double)block.uploadBytes;
   }
   double kept = state * (1 + model.momentsPerElement);
-  double host = (state + 2 * kept + trained) / machine.hostBandwidth;
+  choice.host = (state + 2 * kept + trained) / machine.hostBandwidth * 1e9;
   // Parameters go up for each round's forward and backward.
   double up = state + kept + 2 * model.rounds * copies,
          down = kept + trained + model.rounds * state;
-  double wires =
+  choice.wires =
       std::max(up / machine.uploadBandwidth, down / machine.downloadBandwidth) /
-      machine.devices;
-  return wires < host;
+      machine.devices * 1e9;
+  return choice;
 }

@@ -50,9 +50,11 @@ void IterationBuilder::emitInputs() {
       for (uint32_t r = 0; r < model.rounds; ++r)
         for (uint32_t m = 0; m < model.microBatches; ++m) {
           if (access == Access::Write)
-            op.operands.push_back(host.perStep("seed", 4, r, m, access));
+            op.operands.push_back(
+                host.perStep(HostUse::Seed, 0, 4, r, m, access));
           else if (model.countLabels)
-            op.operands.push_back(host.perStep("label count", 4, r, m, access));
+            op.operands.push_back(
+                host.perStep(HostUse::Count, 0, 4, r, m, access));
         }
     if (model.scaleLoss)
       op.operands.push_back(host.lossScale(Access::Read));
@@ -70,9 +72,8 @@ void IterationBuilder::emitInputs() {
           continue;
         Op &op = emit(OpKind::StageInput, LaneKind::Staging,
                       "stage " + model.inputs[i].name + where);
-        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
-                                           model.inputs[i].bytes, r, m,
-                                           Access::Write));
+        op.operands.push_back(host.perStep(
+            HostUse::Input, i, model.inputs[i].bytes, r, m, Access::Write));
         op.input = (int32_t)i;
         op.round = (int32_t)r;
         op.microBatch = (int32_t)m;
@@ -83,11 +84,10 @@ void IterationBuilder::emitInputs() {
       Op &op =
           emit(OpKind::CountLabels, LaneKind::Staging, "count labels" + where);
       for (uint32_t i : model.countInputs)
-        op.operands.push_back(host.perStep("input " + model.inputs[i].name,
-                                           model.inputs[i].bytes, r, m,
-                                           Access::Read));
+        op.operands.push_back(host.perStep(
+            HostUse::Input, i, model.inputs[i].bytes, r, m, Access::Read));
       op.operands.push_back(
-          host.perStep("label count", 4, r, m, Access::Write));
+          host.perStep(HostUse::Count, 0, 4, r, m, Access::Write));
       if (model.countScratchBytes)
         op.operands.push_back(host.countScratch());
       op.entry = model.countEntry;
@@ -106,6 +106,11 @@ Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
 }
 
 void IterationBuilder::emitUpdates(size_t slot) {
+  // No update begins before the step's loss is known. What devices are to do
+  // is issued in this order, and their streams may be full before its end.
+  bool lossFirst = model.updateOnDevice;
+  if (slot == lossSlot && lossFirst)
+    emitLoss();
   // The order in which gradients become complete: backward's.
   for (uint32_t b = (uint32_t)blocks.size(); b-- > 0;) {
     const BlockState &state = blocks[b];
@@ -138,7 +143,7 @@ void IterationBuilder::emitUpdates(size_t slot) {
     op.block = (int32_t)b;
     op.duration = hostTime(op);
   }
-  if (slot == lossSlot)
+  if (slot == lossSlot && !lossFirst)
     emitLoss();
   if (!model.clip || slot + 1 != plan.slots.size())
     return;
@@ -184,10 +189,10 @@ void IterationBuilder::emitOptimizer(uint32_t block) {
 
 void IterationBuilder::emitLoss() {
   Op &op = emit(OpKind::Loss, LaneKind::Staging, "loss");
-  for (const char *what : {"loss", "label count"})
+  for (HostUse what : {HostUse::Loss, HostUse::Count})
     for (uint32_t r = 0; r < model.rounds; ++r)
       for (uint32_t m = 0; m < model.microBatches; ++m)
-        if (what[1] == 'o' || model.countLabels)
-          op.operands.push_back(host.perStep(what, 4, r, m, Access::Read));
+        if (what == HostUse::Loss || model.countLabels)
+          op.operands.push_back(host.perStep(what, 0, 4, r, m, Access::Read));
   op.duration = hostTime(op);
 }

@@ -64,7 +64,12 @@ private:
 } // namespace
 
 static Outcome checkPlaces(const Schedule &schedule) {
+  constexpr uint64_t kMostBytes = uint64_t(1) << 60;
   Outcome outcome;
+  for (Space space : {Space::Device, Space::Pinned, Space::Host})
+    if (uint64_t bytes = schedule.arenaBytes[(size_t)space]; bytes > kMostBytes)
+      return Outcome::failure("an arena of " + std::to_string(bytes) +
+                              " bytes is larger than any memory");
   for (const Buffer &buffer : schedule.buffers) {
     std::string problem;
     if (buffer.offset < 0)
@@ -72,6 +77,8 @@ static Outcome checkPlaces(const Schedule &schedule) {
     else if ((uint64_t)buffer.offset % kAlignment != 0)
       problem = "is at " + std::to_string(buffer.offset) +
                 ", not a multiple of " + std::to_string(kAlignment);
+    else if (buffer.bytes > kMostBytes || (uint64_t)buffer.offset > kMostBytes)
+      problem = "is larger than any memory";
     else if ((uint64_t)buffer.offset + buffer.bytes >
              schedule.arenaBytes[(size_t)buffer.space])
       problem = "ends at " +
@@ -86,6 +93,14 @@ static Outcome checkPlaces(const Schedule &schedule) {
   }
   return outcome;
 }
+
+namespace {
+
+/// Of an op's operands: all are read before any is written, and none is
+/// written over by another.
+enum class Visit { Read, Write, Keep };
+
+} // namespace
 
 /// Do any two buffers, at least one of them in reach of copies or the host,
 /// share bytes?
@@ -137,11 +152,14 @@ Outcome MemoryProblem::verify(const Schedule &schedule) const {
   std::vector<ByteMap> arenas(2 + schedule.devices);
   for (uint64_t t = 0; t < iterations && outcome; ++t)
     for (const Op &op : schedule.ops)
-      for (bool writes : {false, true})
+      for (Visit visit : {Visit::Read, Visit::Write, Visit::Keep})
         for (const Operand &operand : op.operands) {
-          bool does = ((uint8_t)operand.access &
-                       (uint8_t)(writes ? Access::Write : Access::Read)) != 0;
-          if (!does || operand.bytes == 0)
+          if (visit != Visit::Keep &&
+              !((uint8_t)operand.access &
+                (uint8_t)(visit == Visit::Write ? Access::Write
+                                                : Access::Read)))
+            continue;
+          if (operand.bytes == 0 || (visit == Visit::Keep && !outcome))
             continue;
           uint32_t index;
           const Buffer &buffer = bufferAt(schedule, operand, t, index);
@@ -152,12 +170,19 @@ Outcome MemoryProblem::verify(const Schedule &schedule) const {
                                               : arenas[1];
           uint64_t begin = (uint64_t)buffer.offset + operand.offset,
                    end = begin + operand.bytes;
-          if (writes) {
+          if (visit == Visit::Write) {
             arena.write(begin, end, index);
             continue;
           }
           uint32_t intruder = arena.intruder(begin, end, index);
-          if (intruder != index)
+          if (intruder == index)
+            continue;
+          if (visit == Visit::Keep)
+            complain("'" + op.name + "' writes '" +
+                     schedule.buffers[intruder].name +
+                     "' over its own operand '" + buffer.name +
+                     "' in iteration " + std::to_string(t));
+          else
             complain("'" + op.name + "' reads '" + buffer.name +
                      "' in iteration " + std::to_string(t) + ", but '" +
                      schedule.buffers[intruder].name + "' was written over it");

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Support.h"
+#include <cmath>
 
 using namespace rondo::scheduling;
 
@@ -20,6 +21,8 @@ static std::string checkOp(const Schedule &schedule, const Op &op) {
   if (!host && (uint32_t)op.device >= schedule.devices)
     return "is on device " + std::to_string(op.device) + " of " +
            std::to_string(schedule.devices);
+  if (!(op.duration >= 0 && std::isfinite(op.duration)))
+    return "has no valid time";
   bool copies = op.kind == OpKind::Upload || op.kind == OpKind::Download;
   if (copies &&
       (op.operands.size() != 2 || op.operands[0].bytes != op.operands[1].bytes))

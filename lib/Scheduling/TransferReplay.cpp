@@ -74,7 +74,69 @@ void Replay::copy(const Op &op) {
       return;
     }
   }
+  if (!checkTags(op, source) || !checkRange(op, 0, 0, bytesOf(source)) ||
+      !checkRange(op, 1, 0, bytesOf(source)))
+    return;
   at(op, 1) = source;
+}
+
+/// Of a value that copies carry.
+uint64_t Replay::bytesOf(const Symbol &s) const {
+  switch (s.kind) {
+  case Kind::Input:
+    return model.inputs[s.a].bytes;
+  case Kind::Boundary:
+    return model.layers[s.a].boundaryBytes[s.b];
+  case Kind::Saved:
+    return model.layers[s.a].savedBytes[s.set][s.b];
+  case Kind::Cotangent:
+    return model.layers[s.a].cotangentBytes[s.b];
+  case Kind::Parameters:
+    return model.blocks[s.a].uploadBytes;
+  case Kind::Partial:
+    return model.blocks[s.a].gradientBytes / (s.set ? 2 : 1);
+  default:
+    return 4; // Seeds and losses.
+  }
+}
+
+/// The program's tables and reports go by the tags of copies: they must be of
+/// what is copied.
+bool Replay::checkTags(const Op &op, const Symbol &s) {
+  bool up = op.kind == OpKind::Upload, right = false;
+  LaneKind lane = up ? LaneKind::ActivationUp : LaneKind::ActivationDown;
+  switch (s.kind) {
+  case Kind::Parameters:
+    lane = LaneKind::ParameterUp;
+    right = up && op.block == (int32_t)s.a;
+    break;
+  case Kind::Partial:
+    lane = LaneKind::GradientDown;
+    right = !up && op.block == (int32_t)s.a && op.layer == (int32_t)s.b &&
+            op.round == (int32_t)s.round;
+    break;
+  case Kind::Input:
+  case Kind::Seed:
+  case Kind::Loss:
+  case Kind::Boundary:
+  case Kind::Saved:
+  case Kind::Cotangent:
+    right = op.block < 0 && op.round == (int32_t)s.round &&
+            op.microBatch == (int32_t)s.microBatch &&
+            (s.kind != Kind::Input || op.input == (int32_t)s.a) &&
+            (up ? s.kind != Kind::Loss
+                : s.kind != Kind::Input && s.kind != Kind::Seed);
+    break;
+  default:
+    break;
+  }
+  if (right && op.lane == lane &&
+      s.step == (s.kind == Kind::Parameters ? s.step : step))
+    return true;
+  complain(op, "copies " + text(s) +
+                   ", which is not what its tag, its lane or "
+                   "its direction says");
+  return false;
 }
 
 void Replay::launch(const Op &op, const Entry &entry) {
@@ -117,20 +179,12 @@ void Replay::launch(const Op &op, const Entry &entry) {
         complain(op, "finds " + text(found) +
                          ", but needs the parameters of block '" +
                          model.blocks[block].name + "'");
-      if (op.operands[i].offset != layer.parameters[argument.index].offset)
-        complain(op, "reads parameter " + std::to_string(argument.index) +
-                         " at the wrong offset");
       break;
     }
     case Role::Gradient: {
       uint32_t block = layer.parameters[argument.index].block;
       expect(op, i,
              {Kind::Partial, block, l, 0, step, (uint32_t)op.round, 0, place});
-      if (op.operands[i].offset !=
-          (uint64_t)layer.parameters[argument.index].gradientOffset)
-        complain(op, "adds to the gradient of parameter " +
-                         std::to_string(argument.index) +
-                         " at the wrong offset");
       gradients.push_back(i);
       break;
     }
@@ -174,6 +228,10 @@ void Replay::accumulate(const Op &op) {
     return s;
   };
   Symbol sum = asSum(at(op, 0)), addend = at(op, 1), &target = at(op, 0);
+  uint64_t bytes = model.blocks[block].gradientBytes;
+  bool isHalf = addend.kind == Kind::Partial && addend.set == 1;
+  if (!checkRange(op, 1, 0, isHalf ? bytes / 2 : bytes))
+    return;
   bool whole = addend.kind == Kind::Partial && addend.a == block &&
                addend.step == step && addend.set == rounded &&
                addend.count == batchesOf(addend.round, addend.b);
@@ -232,11 +290,6 @@ void Replay::clip(const Op &op) {
   for (uint32_t b = 0; b < uses.size(); ++b) {
     if (uses[b].empty())
       continue;
-    if (next >= last) {
-      complain(op, "does not read the squares of block '" +
-                       model.blocks[b].name + "'");
-      break;
-    }
     expect(op, next++, {Kind::Squares, b, 0, 0, step, 0, 0, 0});
   }
   at(op, op.operands.size() - 1) = {Kind::Coefficient, 0, 0, 0, step, 0, 0, 0};
@@ -253,8 +306,7 @@ void Replay::optimize(const Op &op) {
   at(op, next++) = after;
   for (uint32_t i = 0; i < model.momentsPerElement; ++i) {
     Symbol moments{Kind::Moments, block, i, 0, step, 0, 0, 0};
-    if (step > 0)
-      expect(op, next, moments);
+    expect(op, next, moments);
     ++moments.step;
     at(op, next++) = moments;
   }
@@ -294,9 +346,7 @@ void Replay::play(const Op &op, size_t index) {
   switch (op.kind) {
   case OpKind::Upload:
   case OpKind::Download:
-    return op.lane == LaneKind::StateUp || op.lane == LaneKind::StateDown
-               ? copyState(op)
-               : copy(op);
+    return isOfState(op) ? copyState(op) : copy(op);
   case OpKind::PeerCopy:
     return complain(op, "is a peer copy, which plans do not have yet");
   case OpKind::Launch:

@@ -70,7 +70,15 @@ public:
   Outcome run();
 
 private:
+  /// What an operand must be.
+  struct Form {
+    uint64_t bytes = 0;
+    Access access = Access::Read;
+    uint64_t offset = 0;
+  };
+
   bool prepare();
+  bool initialize();
   void complain(const Op &op, const std::string &problem) {
     outcome.ok = false;
     // One slip spoils all that follows from it: the first few tell.
@@ -94,6 +102,22 @@ private:
   Entry findEntry(const Op &op) const;
   uint32_t batchesOf(uint32_t round, uint32_t layer) const;
   bool fieldsAreValid(const Op &op) const;
+  std::vector<Form> formOf(const Op &op) const;
+  std::vector<Form> formOf(const Op &op, const Entry &entry) const;
+  uint64_t squaresBytes(size_t block) const;
+  /// 8 f32 where squares have one double.
+  uint64_t scalarBytes(size_t block) const { return 4 * squaresBytes(block); }
+  static bool isOfState(const Op &op) {
+    return op.lane == LaneKind::StateUp || op.lane == LaneKind::StateDown;
+  }
+  void checkForm(const Op &op, const std::vector<Form> &form);
+  bool checkRange(const Op &op, size_t operand, uint64_t offset,
+                  uint64_t bytes);
+  void checkSlot(const Op &op);
+  void checkTwins();
+  void begin(const Op &op, size_t operand, Symbol symbol);
+  uint64_t bytesOf(const Symbol &symbol) const;
+  bool checkTags(const Op &op, const Symbol &symbol);
   std::string text(const Symbol &symbol) const;
 
   void copy(const Op &op);
@@ -105,6 +129,9 @@ private:
   /// The block's whole gradient: of all uses, rounds and micro-batches.
   Symbol wholeGradient(uint32_t block) const;
   // DeviceUpdateReplay.cpp
+  void checkWhereUpdated(const Op &op);
+  void checkStateCopies();
+  void beginState();
   void copyState(const Op &op);
   void makeScalars(const Op &op);
   void updatePiece(const Op &op);

@@ -61,42 +61,19 @@ bool Replay::fieldsAreValid(const Op &op) const {
   case OpKind::Zero:
   case OpKind::Round:
     return in(op.block, model.blocks.size()) &&
-           in(op.layer, model.layers.size()) && in(op.round, model.rounds) &&
-           op.operands.size() == 1;
+           in(op.layer, model.layers.size()) && in(op.round, model.rounds);
   case OpKind::StageInput:
     return in(op.input, model.inputs.size()) && in(op.round, model.rounds) &&
-           in(op.microBatch, model.microBatches) && op.operands.size() == 1;
+           in(op.microBatch, model.microBatches);
   case OpKind::CountLabels:
-    return in(op.round, model.rounds) &&
-           in(op.microBatch, model.microBatches) &&
-           op.operands.size() ==
-               model.countInputs.size() + (model.countScratchBytes ? 2 : 1);
+    return in(op.round, model.rounds) && in(op.microBatch, model.microBatches);
   case OpKind::Accumulate:
-    return in(op.block, model.blocks.size()) && op.operands.size() == 2;
   case OpKind::Norm:
-    return in(op.block, model.blocks.size()) && op.operands.size() == 2;
   case OpKind::Optimizer:
-    return in(op.block, model.blocks.size()) &&
-           op.operands.size() == 3u + (model.clip ? 1 : 0) +
-                                     model.momentsPerElement +
-                                     (model.uploadIsMaster ? 0 : 1);
   case OpKind::UpdateScalars:
-    return in(op.block, model.blocks.size()) &&
-           op.operands.size() == 2u + (model.clip ? 1 : 0);
+    return in(op.block, model.blocks.size());
   case OpKind::DeviceUpdate:
-    return in(op.block, model.blocks.size()) &&
-           !uses[(size_t)op.block].empty() &&
-           op.operands.size() ==
-               3u + model.momentsPerElement + (model.uploadIsMaster ? 0 : 1);
-  case OpKind::Clip:
-    return op.operands.size() > (model.scaleLoss ? 1u : 0u);
-  case OpKind::Seed:
-  case OpKind::Loss: {
-    size_t scales = model.scaleLoss && op.kind == OpKind::Seed ? 1 : 0;
-    return op.operands.size() == (size_t)model.rounds * model.microBatches *
-                                         (1u + (model.countLabels ? 1 : 0)) +
-                                     scales;
-  }
+    return in(op.block, model.blocks.size()) && !uses[(size_t)op.block].empty();
   default:
     return true;
   }
@@ -117,8 +94,15 @@ bool Replay::prepare() {
                    "exist, or has the wrong operands");
       continue;
     }
-    if (op.kind != OpKind::Launch)
+    checkSlot(op);
+    checkWhereUpdated(op);
+    if (op.kind != OpKind::Launch) {
+      checkForm(op, formOf(op));
+      if (op.kind == OpKind::CountLabels && op.entry != model.countEntry)
+        complain(op, "runs '" + op.entry + "', but labels are counted by '" +
+                         model.countEntry + "'");
       continue;
+    }
     entries[i] = findEntry(op);
     if (!entries[i].cost ||
         entries[i].cost->arguments.size() != op.operands.size()) {
@@ -127,19 +111,30 @@ bool Replay::prepare() {
                        "' does not have with these operands");
       continue;
     }
-    for (size_t a = 0; a < op.operands.size(); ++a) {
-      const Argument &argument = entries[i].cost->arguments[a];
-      Access wanted = argument.role == Role::Gradient ? Access::ReadWrite
-                      : argument.role >= Role::Output ? Access::Write
-                                                      : Access::Read;
-      if (op.operands[a].bytes != argument.bytes ||
-          op.operands[a].access != wanted)
-        complain(op, "has the wrong size or access for argument " +
-                         std::to_string(a));
-    }
+    checkForm(op, formOf(op, entries[i]));
   }
-  // Before the first step every copy and master holds the initial parameters.
-  size_t stateCopies = 0;
+  checkTwins();
+  if (outcome.ok)
+    checkStateCopies();
+  return outcome.ok && initialize();
+}
+
+/// `operand` holds `symbol` before the first step. Two operations that would
+/// have it otherwise share a buffer that they must not.
+void Replay::begin(const Op &op, size_t operand, Symbol symbol) {
+  const Operand &o = op.operands[operand];
+  for (uint32_t buffer : o.buffers) {
+    Symbol &now = contents[buffer * (size_t)schedule.devices];
+    if (now.kind != Kind::Nothing && now != symbol)
+      complain(op, "begins with " + text(symbol) + " in '" +
+                       schedule.buffers[buffer].name +
+                       "', where another operation begins with " + text(now));
+    now = symbol;
+  }
+}
+
+/// Before the first step every copy and master holds the initial parameters.
+bool Replay::initialize() {
   for (const Op &op : schedule.ops) {
     if (op.kind == OpKind::Seed && model.scaleLoss) {
       const Operand &scale = op.operands.back();
@@ -147,23 +142,20 @@ bool Replay::prepare() {
         contents[scale.buffers[(i + scale.phase) % scale.buffers.size()] *
                  (size_t)schedule.devices] = {Kind::Scale, 0, 0, 0, i, 0, 0, 0};
     }
-    size_t master =
-        op.kind == OpKind::Optimizer ? (model.clip ? 2 : 1) : SIZE_MAX;
-    // The second upload for an update on a device is the master's.
-    bool state = op.kind == OpKind::Upload && op.lane == LaneKind::StateUp;
-    stateCopies = state ? stateCopies + 1 : 0;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      bool uploads =
-          op.kind == OpKind::Upload && i == 0 &&
-          (op.lane == LaneKind::ParameterUp || (state && stateCopies == 2));
-      if ((!uploads && i != master) || op.block < 0 ||
-          (size_t)op.block >= model.blocks.size())
-        continue;
-      for (uint32_t buffer : op.operands[i].buffers)
-        contents[buffer * (size_t)schedule.devices] = {
-            Kind::Parameters, (uint32_t)op.block, 0, 0, 0, 0, 0, 0};
-    }
+    if (op.block < 0 || (size_t)op.block >= model.blocks.size())
+      continue;
+    Symbol parameters{Kind::Parameters, (uint32_t)op.block, 0, 0, 0, 0, 0, 0};
+    if (op.kind == OpKind::Upload && op.lane == LaneKind::ParameterUp)
+      begin(op, 0, parameters);
+    if (op.kind != OpKind::Optimizer)
+      continue;
+    size_t master = model.clip ? 2 : 1;
+    begin(op, master, parameters);
+    for (uint32_t i = 0; i < model.momentsPerElement; ++i)
+      begin(op, master + 2 + i,
+            {Kind::Moments, (uint32_t)op.block, i, 0, 0, 0, 0, 0});
   }
+  beginState();
   return outcome.ok;
 }
 

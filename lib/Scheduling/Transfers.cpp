@@ -167,11 +167,11 @@ void IterationBuilder::emitValueUpload(size_t slot, uint32_t value,
   const StageValue &info = shapes[where.stage].values[value];
   Operand source;
   if (info.key.kind == ValueKind::Side)
-    source = host.perStep("input " + model.inputs[info.key.owner].name,
-                          info.bytes, where.round, microBatch, Access::Read);
+    source = host.perStep(HostUse::Input, info.key.owner, info.bytes,
+                          where.round, microBatch, Access::Read);
   else if (info.key.kind == ValueKind::Seed)
-    source =
-        host.perStep("seed", info.bytes, where.round, microBatch, Access::Read);
+    source = host.perStep(HostUse::Seed, 0, info.bytes, where.round, microBatch,
+                          Access::Read);
   else
     source =
         host.value(info.key, info.bytes, where.round, microBatch, Access::Read);
@@ -203,7 +203,7 @@ void IterationBuilder::emitValueDownload(size_t slot, uint32_t value,
   bool loss = info.key.kind == ValueKind::Loss;
   op.device = (int32_t)where.device;
   op.operands = {withAccess(held[slot][value], Access::Read),
-                 loss ? host.perStep("loss", info.bytes, where.round,
+                 loss ? host.perStep(HostUse::Loss, 0, info.bytes, where.round,
                                      microBatch, Access::Write)
                       : host.value(info.key, info.bytes, where.round,
                                    microBatch, Access::Write)};

@@ -19,6 +19,34 @@
 
 namespace rondo::scheduling::detail {
 
+/// What a buffer of host memory is for.
+enum class HostUse : uint8_t {
+  Value, ///< Handed from stage to stage.
+  Input,
+  Count,
+  Seed,
+  Loss,
+  CountScratch,
+  Copy,
+  Master,
+  Moment,
+  Landing,
+  Sum,
+  Squares,
+  Scale,
+  Coefficient,
+  Scalars,
+};
+
+/// Which buffer. Names are for people: two layers may have the same.
+struct HostKey {
+  HostUse use = HostUse::Value;
+  ValueKey of = {};
+  uint32_t round = 0, microBatch = 0;
+  bool odd = false;
+  auto operator<=>(const HostKey &) const = default;
+};
+
 /// The buffers of host memory, made on first mention. Every function returns
 /// the operand for one use.
 class HostBuffers {
@@ -30,9 +58,9 @@ public:
   /// by round where rounds or iterations overlap.
   Operand value(const ValueKey &key, uint64_t bytes, uint32_t round,
                 uint32_t microBatch, Access access);
-  /// What exists once a micro-batch of the step: staged inputs, label counts,
-  /// seeds, losses.
-  Operand perStep(const std::string &name, uint64_t bytes, uint32_t round,
+  /// What exists once a micro-batch of the step: staged inputs (`input`),
+  /// label counts, seeds, losses.
+  Operand perStep(HostUse use, uint32_t input, uint64_t bytes, uint32_t round,
                   uint32_t microBatch, Access access);
   /// The upload copy that this iteration's uploads read.
   Operand uploadCopy(uint32_t block, Access access);
@@ -57,14 +85,18 @@ private:
   Space stateSpace() const {
     return model.updateOnDevice ? Space::Pinned : Space::Host;
   }
-  uint32_t make(const std::string &name, Space space, uint64_t bytes);
-  Operand single(const std::string &name, Space space, uint64_t bytes,
-                 Access access);
+  uint32_t make(const HostKey &key, const std::string &name, Space space,
+                uint64_t bytes);
+  Operand single(const HostKey &key, const std::string &name, Space space,
+                 uint64_t bytes, Access access);
+  /// Two in turn by iteration.
+  Operand both(HostKey key, const std::string &name, Space space,
+               uint64_t bytes, uint32_t phase, Access access);
   Operand copies(uint32_t block, uint32_t phase, Access access);
 
   const Model &model;
   Schedule &schedule;
-  std::map<std::string, uint32_t> known;
+  std::map<HostKey, uint32_t> known;
 };
 
 enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };

@@ -10,6 +10,8 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Regex.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace rondo;
@@ -193,6 +195,77 @@ struct Reader {
 
 } // namespace
 
+static bool isSpeed(double value) { return value > 0 && std::isfinite(value); }
+
+/// The values that no flag would have let through.
+static SmallVector<std::string> findOutOfRange(const Config &config) {
+  auto fits = [](double value) {
+    return value >= 0 && std::isfinite((float)value);
+  };
+  auto isCount = [](int64_t value, int64_t most) {
+    return value >= 1 && value <= most;
+  };
+  constexpr int64_t steps = 1 << 16, bytes = 9'000'000'000'000'000'000;
+  const OptimizerConfig &optimizer = config.optimizer;
+  const scheduling::Machine &machine = config.machine;
+  int exponent = 0;
+  SmallVector<std::string> wrong;
+  std::pair<const char *, bool> checks[] = {
+      {"devices", isCount(config.devices, 1024)},
+      {"device_memory",
+       config.deviceMemory == 0 || isCount(config.deviceMemory, bytes)},
+      {"host_memory",
+       config.hostMemory == 0 || isCount(config.hostMemory, bytes)},
+      {"micro_batches", isCount(config.microBatches, steps)},
+      {"rounds", isCount(config.rounds, steps)},
+      {"micro_batches and rounds",
+       !isCount(config.microBatches, steps) || !isCount(config.rounds, steps) ||
+           config.microBatches * config.rounds <= steps},
+      {"staleness", config.staleness == 0 || config.staleness == 1},
+      {"clip_grad_norm", fits(config.clipGradNorm)},
+      {"loss_scale", config.lossScale >= 1 && config.lossScale <= 0x1p+24 &&
+                         std::frexp(config.lossScale, &exponent) == 0.5},
+      {"head_chunk", isCount(config.headChunk, 1 << 24)},
+      {"attention_memory", isCount(config.attentionMemory, bytes)},
+      {"optimizer_memory", isCount(config.optimizerMemory, bytes)},
+      {"precision", config.precision.empty() || config.precision == "fp32" ||
+                        config.precision == "bf16" ||
+                        config.precision == "fp16"},
+      {"optimizer", optimizer.kind == "adamw"},
+      {"learning_rate", fits(optimizer.learningRate)},
+      {"beta1", fits(optimizer.beta1) && optimizer.beta1 < 1},
+      {"beta2", fits(optimizer.beta2) && optimizer.beta2 < 1},
+      {"epsilon", fits(optimizer.epsilon)},
+      {"weight_decay", fits(optimizer.weightDecay)},
+      {"machine_device_bytes", machine.deviceBytes <= (uint64_t)bytes},
+      {"machine_host_bytes", machine.hostBytes <= (uint64_t)bytes},
+      {"machine_product_flops", isSpeed(machine.productFlops)},
+      {"machine_product_flops_f32",
+       machine.productFlopsF32 == 0 || isSpeed(machine.productFlopsF32)},
+      {"machine_scalar_flops", isSpeed(machine.scalarFlops)},
+      {"machine_device_bandwidth", isSpeed(machine.deviceBandwidth)},
+      {"machine_upload_bandwidth", isSpeed(machine.uploadBandwidth)},
+      {"machine_download_bandwidth", isSpeed(machine.downloadBandwidth)},
+      {"machine_host_bandwidth", isSpeed(machine.hostBandwidth)},
+      {"machine_launch_latency", fits(machine.launchLatency)},
+      {"machine_copy_latency", fits(machine.copyLatency)},
+  };
+  for (auto [name, isRight] : checks)
+    if (!isRight)
+      wrong.push_back(name);
+  for (const ParameterGroup &group : config.groups) {
+    std::string error;
+    if (!llvm::Regex(group.pattern).isValid(error))
+      wrong.push_back("groups: '" + group.pattern + "'");
+    for (auto &[key, value] : group.settings)
+      if ((key != "weight-decay" && key != "lr") || !fits(value) ||
+          (key == "lr" &&
+           !std::isfinite((float)(value / optimizer.learningRate))))
+        wrong.push_back("groups: " + key + " of '" + group.pattern + "'");
+  }
+  return wrong;
+}
+
 FailureOr<Config> Config::read(ModuleOp module) {
   Config config;
   config.machine = llvm::cantFail(findMachine("host"));
@@ -207,6 +280,11 @@ FailureOr<Config> Config::read(ModuleOp module) {
   if (!reader.wrong.empty()) {
     module.emitError() << kConfig << " has unknown or ill-typed entries: "
                        << llvm::join(reader.wrong, ", ");
+    return failure();
+  }
+  if (auto wrong = findOutOfRange(config); !wrong.empty()) {
+    module.emitError() << kConfig << " has entries out of range: "
+                       << llvm::join(wrong, ", ");
     return failure();
   }
   return config;

@@ -21,7 +21,8 @@ static Value loadScalar(CodeBuilder &b, Value table, int64_t index) {
 }
 
 AdamWScalars target::loadAdamWScalars(CodeBuilder &b, Value table, double beta1,
-                                      double beta2) {
+                                      double beta2,
+                                      llvm::function_ref<Value(Value)> spread) {
   Type f32 = b.getF32Type(), f64 = b.getF64Type();
   auto widen = [&](Value value) -> Value {
     return arith::ExtFOp::create(b, f64, value);
@@ -37,9 +38,14 @@ AdamWScalars target::loadAdamWScalars(CodeBuilder &b, Value table, double beta1,
   Value keep = arith::SubFOp::create(b, b.number(f64, 1), product);
   Value step =
       arith::NegFOp::create(b, arith::DivFOp::create(b, rate, correction));
-  return {narrow(keep), loadScalar(b, table, 6), loadScalar(b, table, 3),
-          narrow(step), loadScalar(b, table, 7), beta1,
-          beta2};
+  AdamWScalars scalars;
+  scalars.beta1 = beta1, scalars.beta2 = beta2;
+  scalars.keep = spread(narrow(keep));
+  scalars.epsilon = spread(loadScalar(b, table, 3));
+  scalars.root = spread(loadScalar(b, table, 6));
+  scalars.step = spread(narrow(step));
+  scalars.coefficient = spread(loadScalar(b, table, 7));
+  return scalars;
 }
 
 Value target::isSkipped(CodeBuilder &b, Value table) {
@@ -49,19 +55,20 @@ Value target::isSkipped(CodeBuilder &b, Value table) {
 }
 
 AdamWState target::updateAdamW(CodeBuilder &b, const AdamWScalars &s,
-                               Value gradient, const AdamWState &state) {
-  Type type = gradient.getType();
+                               const AdamWLoads &loads) {
   auto mul = [&](Value x, Value y) -> Value {
     return arith::MulFOp::create(b, x, y);
   };
   auto add = [&](Value x, Value y) -> Value {
     return arith::AddFOp::create(b, x, y);
   };
-  gradient = mul(gradient, s.coefficient);
-  Value weight = mul(state.weight, s.keep);
-  Value difference = arith::SubFOp::create(b, gradient, state.first);
-  Value first = add(state.first, mul(b.number(type, 1 - s.beta1), difference));
-  Value second = mul(state.second, b.number(type, s.beta2));
+  Value gradient = mul(loads.gradient(), s.coefficient);
+  Type type = gradient.getType();
+  Value weight = mul(loads.weight(), s.keep);
+  Value first = loads.first();
+  Value difference = arith::SubFOp::create(b, gradient, first);
+  first = add(first, mul(b.number(type, 1 - s.beta1), difference));
+  Value second = mul(loads.second(), b.number(type, s.beta2));
   second =
       add(second, mul(mul(b.number(type, 1 - s.beta2), gradient), gradient));
   Value root = math::SqrtOp::create(b, second);

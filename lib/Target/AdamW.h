@@ -26,11 +26,6 @@ struct AdamWScalars {
   mlir::Value step;    ///< -learning rate / (1 - beta1^t)
   mlir::Value coefficient;
   double beta1, beta2;
-
-  AdamWScalars map(llvm::function_ref<mlir::Value(mlir::Value)> f) const {
-    return {f(keep),        f(root), f(epsilon), f(step),
-            f(coefficient), beta1,   beta2};
-  }
 };
 
 /// One element, or kLanes.
@@ -38,13 +33,21 @@ struct AdamWState {
   mlir::Value weight, first, second;
 };
 
-/// From the 8 f32 at `table`, as at `Optimizer` in schema/program.fbs.
-AdamWScalars loadAdamWScalars(host::CodeBuilder &builder, mlir::Value table,
-                              double beta1, double beta2);
+/// What an update reads, each loaded when it is used first.
+struct AdamWLoads {
+  llvm::function_ref<mlir::Value()> gradient, weight, first, second;
+};
+
+/// From the 8 f32 at `table`, as at `Optimizer` in schema/program.fbs; `spread`
+/// makes of each what an update takes.
+AdamWScalars
+loadAdamWScalars(host::CodeBuilder &builder, mlir::Value table, double beta1,
+                 double beta2,
+                 llvm::function_ref<mlir::Value(mlir::Value)> spread);
 /// Whether the coefficient there is below 0.
 mlir::Value isSkipped(host::CodeBuilder &builder, mlir::Value table);
 AdamWState updateAdamW(host::CodeBuilder &builder, const AdamWScalars &scalars,
-                       mlir::Value gradient, const AdamWState &state);
+                       const AdamWLoads &loads);
 
 /// "adamw", "adamw_bf16", "adamw_bf16_of_bf16_or_skip".
 std::string getAdamWSymbol(const AdamWKernel &kernel);

@@ -96,9 +96,6 @@ void emitScatterAdd(kern::ScatterAddOp op, llvm::StringRef name,
 void emitConstant(kern::ConstantOp op, llvm::StringRef name,
                   mlir::ModuleOp module);
 
-/// Sets the status of a kernel that reads indices: one is out of range.
-void reportInvalid(GpuBuilder &builder, mlir::Value status);
-
 /// Block and grid of the others.
 struct Extents {
   std::array<uint32_t, 3> block, grid;

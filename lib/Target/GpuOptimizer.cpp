@@ -75,15 +75,18 @@ private:
     SmallVector<Value> weights = b.loadWide(f32, at(1, f32, position), count);
     if (!skips) {
       AdamWScalars scalars =
-          loadAdamWScalars(b, table, kernel.beta1, kernel.beta2);
+          loadAdamWScalars(b, table, kernel.beta1, kernel.beta2,
+                           [](Value value) { return value; });
       SmallVector<Value> gradients =
                              b.loadWide(gradientType,
                                         at(0, gradientType, position), count),
                          first = b.loadWide(f32, at(3, f32, position), count),
                          second = b.loadWide(f32, at(4, f32, position), count);
       for (int64_t i = 0; i < count; ++i) {
-        AdamWState state = updateAdamW(b, scalars, gradients[i],
-                                       {weights[i], first[i], second[i]});
+        AdamWState state = updateAdamW(
+            b, scalars,
+            {[&] { return gradients[i]; }, [&] { return weights[i]; },
+             [&] { return first[i]; }, [&] { return second[i]; }});
         weights[i] = state.weight, first[i] = state.first,
         second[i] = state.second;
       }

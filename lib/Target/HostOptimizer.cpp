@@ -46,10 +46,15 @@ static void updateBlock(CodeBuilder &b, const Pointers &p,
       // To be read, into all caches.
       LLVM::Prefetch::create(b, b.offset(pointer, f32, ahead), 0, 3, 1);
     }
-  Value gradient = b.loadVector(
-      gradientType, b.offset(p.gradient, gradientType, position), 1, mask);
-  AdamWState state{load(p.masterIn), load(p.first), load(p.second)};
-  state = updateAdamW(b, s, gradient, state);
+  AdamWState state = updateAdamW(
+      b, s,
+      {[&] {
+         return b.loadVector(gradientType,
+                             b.offset(p.gradient, gradientType, position), 1,
+                             mask);
+       },
+       [&] { return load(p.masterIn); }, [&] { return load(p.first); },
+       [&] { return load(p.second); }});
   Value weight = state.weight;
   if (streamed)
     LLVM::StoreOp::create(b, weight, b.offset(p.masterOut, f32, position),
@@ -152,8 +157,8 @@ void host::emitAdamW(Location loc, StringRef name, ModuleOp module,
   Value begin = function.getArgument(1), end = function.getArgument(2);
   auto update = [&] {
     AdamWScalars scalars =
-        loadAdamWScalars(b, table, kernel.beta1, kernel.beta2)
-            .map([&](Value value) { return b.broadcast(value); });
+        loadAdamWScalars(b, table, kernel.beta1, kernel.beta2,
+                         [&](Value value) { return b.broadcast(value); });
     updateRange(b, pointers, scalars, gradientType, copyType, begin, end);
   };
   if (!kernel.maySkip) {

@@ -32,11 +32,12 @@ def main():
         ways.append((phase, through))
 
     def step_by_step(out):
-        ir = os.path.join(scratch, "step.mlir")
-        run(compiler, model, f"--compile-to={PHASES[0]}", "-o", ir, *flags)
+        def ir(phase):
+            return os.path.join(scratch, f"step-{phase}.mlir")
+        run(compiler, model, f"--compile-to={PHASES[0]}", "-o", ir(PHASES[0]), *flags)
         for before, after in zip(PHASES, PHASES[1:]):
-            run(compiler, f"--from={before}", ir, f"--compile-to={after}", "-o", ir)
-        run(compiler, f"--from={PHASES[-1]}", ir, "-o", out)
+            run(compiler, f"--from={before}", ir(before), f"--compile-to={after}", "-o", ir(after))
+        run(compiler, f"--from={PHASES[-1]}", ir(PHASES[-1]), "-o", out)
     ways.append(("step by step", step_by_step))
     different = [name for name, way in ways if way(os.path.join(scratch, "other.rondo")) or
                  not filecmp.cmp(first, os.path.join(scratch, "other.rondo"), shallow=False)]

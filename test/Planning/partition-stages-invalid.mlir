@@ -18,8 +18,7 @@
 // A step of no rounds or too late.
 // RUN: sed -e 's/CONFIG/rounds = 0 : i64, staleness = 2 : i64/' %s | %{prepare} -o %t.mlir
 // RUN: not rondo-opt %t.mlir -rondo-pipe-partition-stages -o /dev/null 2>&1 | FileCheck %s --check-prefix=STEP
-// STEP: error: a step needs at least one micro-batch and one round
-// STEP: error: staleness must be 0 or 1, not 2
+// STEP: error: rondo.config has entries out of range: rounds, staleness
 
 // Entries must be launch lists.
 // RUN: sed -e 's/CONFIG/devices = 1 : i64/' %s | rondo-opt -rondo-pipe-outline-layers -o %t.mlir
@@ -39,6 +38,9 @@
 // RUN: sed -e 's/CONFIG/devices = "two", speed = 1 : i64, recompute = 7 : i64, groups = [{lr = 1.0 : f64}]/' %s > %t.mlir
 // RUN: not rondo-opt %t.mlir -rondo-pipe-partition-stages -o /dev/null 2>&1 | FileCheck %s --check-prefix=CONFIG
 // CONFIG: error: rondo.config has unknown or ill-typed entries: devices, recompute, groups, speed
+// RUN: sed -e 's/CONFIG/groups = [{pattern = ".*", lr = 0x7FF0000000000000 : f64}]/' %s > %t.mlir
+// RUN: not rondo-opt %t.mlir -rondo-pipe-partition-stages -o /dev/null 2>&1 | FileCheck %s --check-prefix=GROUP
+// GROUP: error: rondo.config has entries out of range: groups: lr of '.*'
 
 module attributes {rondo.config = {CONFIG}} {
   nn.parameter @m.0.weight trainable : tensor<16x64xf32>

@@ -302,7 +302,7 @@ kern.func @long_variance(%x: memref<4x65536xf32>, %y: memref<4x65536xf32>) attri
 
 // An index out of range sets the last parameter.
 // CHECK-LABEL: // @rows kernel_{{[0-9a-f]+}} grid 1x1x1 block 256x1x1
-// CHECK: // @rows kernel_{{[0-9a-f]+}} grid 1x1x1 block 256x1x1
+// CHECK: // @rows kernel_{{[0-9a-f]+}} grid 6x1x1 block 256x1x1
 // CHECK: .entry
 // CHECK: param_3
 // CHECK: ld.global.v4.b32

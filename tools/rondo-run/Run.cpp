@@ -203,24 +203,6 @@ bool Runner::bindInputs() {
     return false;
   if (options.steps != 0 && !countSteps())
     return false;
-  // The last epochs must hold steps of this run.
-  if (options.steps > 0 && options.epochs > 1) {
-    uint64_t fewer = 0;
-    if (!check(rondo_session_set_order(session.get(), options.shuffle,
-                                       options.shuffleSeed,
-                                       options.epochs - 1)) ||
-        !check(rondo_session_get_steps(session.get(), &fewer, nullptr)) ||
-        !check(rondo_session_set_order(session.get(), options.shuffle,
-                                       options.shuffleSeed, options.epochs)))
-      return false;
-    if (fewer >= steps)
-      return fail(
-          "--epochs=" + std::to_string(options.epochs) +
-              " would change nothing: --epochs=" +
-              std::to_string(options.epochs - 1) +
-              " visits enough samples for --steps=" + std::to_string(steps),
-          RONDO_BAD_OPTION);
-  }
   return options.reportAfter == 0 || options.reportAfter < steps ||
          fail("--report-after=" + std::to_string(options.reportAfter) +
                   " leaves none of " + std::to_string(steps) +

@@ -73,12 +73,15 @@ public:
                const DeviceOptions &options)
       : behind(std::move(device)) {
     for (uint32_t lane = 0; lane < kDeviceLanes; ++lane)
-      if (lane < kAlwaysLanes || options.capacity[lane] != 0)
+      if (lane < kAlwaysLanes ||
+          options.capacity[(size_t)deviceLane(lane)] != 0)
         lanes[lane] = std::make_unique<FaultyLane>(
-            fault, behind->lane((program::Lane)lane), options);
+            fault, behind->lane(deviceLane(lane)), options);
   }
   Buffer arena() override { return behind->arena(); }
-  Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
+  Lane &lane(program::Lane kind) override {
+    return *lanes[deviceLaneIndex(kind)];
+  }
   Status share(Buffer memory, HostUse use, const std::string &what) override {
     return behind->share(memory, use, what);
   }

@@ -107,7 +107,7 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithAFile) {
   other[8] = 9;
   status = load(other);
   EXPECT_NE(status.message().find(
-                "format version 9, but this runtime reads version 2"),
+                "format version 9, but this runtime reads version 3"),
             std::string::npos)
       << status.message();
   auto expect = [&](const std::string &bytes, const std::string &message) {

@@ -280,6 +280,7 @@ static const Case kUpdateCases[] = {
     {"NotTheMaster", "it is not the block's master that is copied", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::DeviceUpdate); t.ops[at + 1]->operands[1]->buffers = t.ops[at + 2]->operands[1]->buffers; }},
     {"NotBack", "nothing brings 'val_1' back from its update", [](ProgramT &t) { uint32_t last = 0; for (uint32_t i = 0; i < t.ops.size(); ++i) if (t.ops[i]->kind == OpKind::DeviceUpdate) last = i; t.ops[last + 2]->operands[1]->offset = 256; t.ops[last + 2]->operands[0]->bytes -= 256; t.ops[last + 2]->operands[1]->bytes -= 256; t.ops[last]->operands[2]->bytes -= 256; t.ops[last - 3]->operands[0]->bytes -= 256; t.ops[last - 3]->operands[1]->bytes -= 256; }},
     {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), last = indexOf(t, OpKind::Loss); auto scalars = std::move(t.ops[at]), loss = std::move(t.ops[last]); t.ops.clear(); scalars->waits.clear(); loss->waits = {program::Wait(0, 0)}; t.ops.push_back(std::move(scalars)); t.ops.push_back(std::move(loss)); }},
+    {"LossAfterScalars", "is issued before the step's loss, which it waits for", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), last = indexOf(t, OpKind::Loss); auto scalars = std::move(t.ops[at]), loss = std::move(t.ops[last]); t.ops.clear(); scalars->waits.clear(); loss->waits.clear(); t.ops.push_back(std::move(scalars)); t.ops.push_back(std::move(loss)); }},
 };
 // clang-format on
 

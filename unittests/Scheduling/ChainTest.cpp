@@ -45,8 +45,9 @@ TEST(Chain, RandomModelsPassEveryVerifier) {
     EXPECT_GT(result.simulation.iteration, 0);
     EXPECT_LE(result.simulation.bubble, 1);
     EXPECT_GE(result.simulation.bubble, -1e-9);
-    if (options.deviceLimit)
+    if (options.deviceLimit) {
       EXPECT_LE(result.schedule.arenaBytes[0], options.deviceLimit);
+    }
   }
   EXPECT_GT(plans, 400u);
   EXPECT_GT(infeasible, 5u);
@@ -85,8 +86,9 @@ TEST(Chain, EveryWayToSaveMemoryPassesEveryVerifier) {
     bool rebuilds =
         std::any_of(least.plan.stages.begin(), least.plan.stages.end(),
                     [](const Stage &stage) { return stage.rebuilt > 0; });
-    if (!rebuilds)
+    if (!rebuilds) {
       EXPECT_LE(least.schedule.arenaBytes[0], most.schedule.arenaBytes[0]);
+    }
   }
 }
 

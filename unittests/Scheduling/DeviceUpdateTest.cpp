@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestChain.h"
+#include "rondo/Scheduling/Updates.h"
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -39,8 +40,9 @@ std::vector<std::string> copies(const Schedule &schedule, LaneKind lane,
 }
 
 /// The messages of `verify` after a change to a correct schedule.
-std::string afterChange(const std::function<void(Schedule &)> &change) {
-  Model model = deviceModel(1 << 20);
+std::string afterChange(const std::function<void(Schedule &)> &change,
+                        uint64_t updateBytes = 1 << 20) {
+  Model model = deviceModel(updateBytes);
   ChainResult result = runChain(model, {});
   EXPECT_TRUE(result.outcome) << result.failedAt << join(result.outcome);
   change(result.schedule);
@@ -154,17 +156,69 @@ TEST(DeviceUpdates, EveryWaitOfACopyIsNeeded) {
 TEST(DeviceUpdates, TheReplayFindsWhatIsWrong) {
   EXPECT_EQ(afterChange([](Schedule &) {}), "");
   // A part of the state is left behind.
+  EXPECT_NE(
+      afterChange([](Schedule &schedule) {
+        Op &op = find(schedule, "download master of block1");
+        for (Operand &operand : op.operands)
+          operand.bytes -= 256;
+      })
+          .find("'download master of block1' of iteration 0 copies another "
+                "place than operand 1 of 'update block1'"),
+      std::string::npos);
+  // A piece comes back to another's place.
+  EXPECT_NE(
+      afterChange(
+          [](Schedule &schedule) {
+            find(schedule, "download master of block1 #1").operands[1].offset =
+                1024;
+          },
+          2 * 128 * 18)
+          .find("'download master of block1 #1' of iteration 0 brings "
+                "parameters (1, 0, 0; step 1 round 0 mb 0; 0 added), bytes "
+                "[512, +512) of a block, back to bytes [1024, +512)"),
+      std::string::npos);
+  // Copies change places.
+  EXPECT_NE(
+      afterChange([](Schedule &schedule) {
+        Op &op = find(schedule, "upload moment 1 of block1");
+        std::swap(op, *(&op - 1));
+      })
+          .find("'upload moment 1 of block1' of iteration 0 copies another "
+                "place than operand 2 of 'update block1'"),
+      std::string::npos);
+  EXPECT_NE(
+      afterChange([](Schedule &schedule) {
+        find(schedule, "upload moment 1 of block1").block = 0;
+      })
+          .find("'update block1' of iteration 0 is next to 'upload moment "
+                "1 of block1', which is not the copy of its operand 3"),
+      std::string::npos);
+  // A copy more, at the end.
+  EXPECT_NE(
+      afterChange([](Schedule &schedule) {
+        schedule.ops.push_back(find(schedule, "download moment 0 of block1"));
+      })
+          .find("'download moment 0 of block1' of iteration 0 copies state, "
+                "but no update is next to it"),
+      std::string::npos);
+  // An update of its own, with none.
   EXPECT_NE(afterChange([](Schedule &schedule) {
-              Op &op = find(schedule, "download master of block1");
-              for (Operand &operand : op.operands)
-                operand.bytes -= 256;
-            }).find("'download master of block1' of iteration 0 brings"),
+              schedule.ops.push_back(find(schedule, "update block1"));
+            }).find("'update block1' of iteration 0 has no copies around it"),
+            std::string::npos);
+  // State that goes where parameters do.
+  EXPECT_NE(afterChange([](Schedule &schedule) {
+              find(schedule, "upload master of block1").lane =
+                  LaneKind::ParameterUp;
+            }).find("'upload master of block1' of iteration 0"),
             std::string::npos);
   // Another block's moments.
   EXPECT_NE(afterChange([](Schedule &schedule) {
               find(schedule, "upload moment 0 of block1").operands[0] =
                   find(schedule, "upload moment 0 of block0").operands[0];
-            }).find("'update block1' of iteration 1 finds moments"),
+            })
+                .find("'upload moment 0 of block0' of iteration 0 begins with "
+                      "moments (0"),
             std::string::npos);
   // The scalars of another.
   EXPECT_NE(afterChange([](Schedule &schedule) {
@@ -180,6 +234,17 @@ TEST(DeviceUpdates, TheReplayFindsWhatIsWrong) {
           .find("'update block1' of iteration 0 finds bytes [0, +2048) as "
                 "operand 0, but needs [256, +2048)"),
       std::string::npos);
+  // Its loss comes later: streams may be full before it is issued.
+  EXPECT_NE(afterChange([](Schedule &schedule) {
+              Op loss = find(schedule, "loss");
+              std::erase_if(schedule.ops, [](const Op &op) {
+                return op.kind == OpKind::Loss;
+              });
+              schedule.ops.push_back(loss);
+            })
+                .find("'scalars of the update of block2' of iteration 0 is "
+                      "issued before the step's loss, which it waits for"),
+            std::string::npos);
   // What comes back goes over what the next iteration uploads too early.
   EXPECT_NE(afterChange([](Schedule &schedule) {
               Op &op = find(schedule, "download copy of block1");
@@ -187,6 +252,26 @@ TEST(DeviceUpdates, TheReplayFindsWhatIsWrong) {
                   find(schedule, "download copy of block0").operands[1];
             }).find("uploads parameters of block 'block"),
             std::string::npos);
+}
+
+TEST(DeviceUpdates, TheReplayWantsThemWhereTheModelDoes) {
+  for (bool onDevice : {false, true}) {
+    Model model = deviceModel(1 << 20);
+    model.updateOnDevice = onDevice;
+    ChainResult result = runChain(model, {});
+    ASSERT_TRUE(result.outcome) << result.failedAt << join(result.outcome);
+    model.updateOnDevice = !onDevice;
+    Machine machine = testMachine(1);
+    std::string message = join(
+        TransferProblem{model, machine, result.plan}.verify(result.schedule));
+    EXPECT_NE(
+        message.find(onDevice ? "'update block2' of iteration 0 is of updates "
+                                "on devices, but the host updates"
+                              : "'update block2' of iteration 0 updates on the "
+                                "host, but devices update"),
+        std::string::npos)
+        << message;
+  }
 }
 
 TEST(DeviceUpdates, TheCostModelChooses) {
@@ -198,12 +283,11 @@ TEST(DeviceUpdates, TheCostModelChooses) {
     machine.hostBandwidth = host;
     machine.uploadBandwidth = machine.downloadBandwidth = wire;
     machine.devices = devices;
-    return updatesFasterOnDevices(model, machine);
+    return chooseUpdates(model, machine).onDevices();
   };
   EXPECT_TRUE(chooses(1, 1, 1));
   EXPECT_FALSE(chooses(1.6, 1, 1));
   EXPECT_TRUE(chooses(1.6, 1, 2));
-  EXPECT_FALSE(chooses(0, 1, 1));
   machine.name = "host";
   EXPECT_FALSE(chooses(1, 1, 1));
 }

@@ -91,6 +91,21 @@ TEST(Memory, VerifierFindsOverwrittenValues) {
       "'launch 2' reads 'b0' in iteration 0, but 'b1' was written over it\n");
 }
 
+TEST(Memory, VerifierFindsOperandsWrittenByTheirOwnOp) {
+  // Launch 1 writes b1 while it reads b0; nothing reads b0 later.
+  Schedule schedule = launches({256, 256}, {{-1, 0}, {0, 1}, {1, -1}});
+  ASSERT_TRUE(MemoryProblem().solve(schedule));
+  EXPECT_EQ(join(MemoryProblem().verify(schedule)), "");
+  schedule.buffers[1].offset = schedule.buffers[0].offset;
+  EXPECT_EQ(join(MemoryProblem().verify(schedule)),
+            "'launch 1' writes 'b1' over its own operand 'b0' in iteration "
+            "0\n");
+  schedule.arenaBytes[0] = UINT64_MAX;
+  EXPECT_EQ(join(MemoryProblem().verify(schedule)),
+            "an arena of 18446744073709551615 bytes is larger than any "
+            "memory\n");
+}
+
 TEST(Memory, VerifierChecksPlaces) {
   ChainResult result = placed();
   MemoryProblem problem;

@@ -22,6 +22,8 @@ struct Phase {
   llvm::StringLiteral name;
   llvm::StringLiteral description;
   void (*addPasses)(mlir::OpPassManager &, const Config &);
+  /// What proves that a module, perhaps edited, is what this phase leaves.
+  void (*addVerifiers)(mlir::OpPassManager &, const Config &);
 };
 
 /// In order. The first, `import`, makes the module and has no passes; the last,

@@ -41,4 +41,23 @@ def ConvertPipeToSched : Pass<"rondo-convert-pipe-to-sched", "::mlir::ModuleOp">
   let dependentDialects = ["::rondo::sched::SchedDialect"];
 }
 
+def PipeVerifyPlan : Pass<"rondo-pipe-verify-plan", "::mlir::ModuleOp"> {
+  let summary = "Checks a plan against the model and what was asked for";
+  let description = [{
+    Devices, rounds, micro-batches and staleness are those of `rondo.config`; the stages hold every layer once in each direction, and the bytes they claim are
+    right; slots, once there are any, run every stage of every round on the device that is next in turn. Shares no code with `rondo-pipe-partition-stages` and
+    `rondo-pipe-assign-slots`.
+  }];
+}
+
+def SchedVerifyTransfers : Pass<"rondo-sched-verify-transfers", "::mlir::ModuleOp"> {
+  let summary = "Proves by replay that a program computes what its plan and chain say";
+  let description = [{
+    Reads the `sched.program` beside the `pipe.plan` and the `pipe.chain` that it is of, and replays it on symbols ("input 0 of layer 3, step 1, micro-batch 2")
+    over the cycle: every copy, launch and host step must find the values that it needs, whole, of its device and iteration, and may not write over them; every
+    block must be updated once a step. Names the operation that is missing something, doubled, or in the wrong place. Works after `transfers`, `fences` and
+    `memory`; shares no code with `rondo-convert-pipe-to-sched`.
+  }];
+}
+
 #endif // RONDO_PLANNING_PASSES_TD

@@ -101,11 +101,21 @@ struct Span {
 /// Nanoseconds of the steady clock.
 int64_t now();
 
-/// Lanes of a device, which come first in program::Lane, and all lanes.
-constexpr uint32_t kDeviceLanes = (uint32_t)program::Lane::Update;
-constexpr uint32_t kLanes = (uint32_t)program::Lane::Staging + 1;
-/// A device has the lanes for optimizer state where a program uses them.
-constexpr uint32_t kAlwaysLanes = (uint32_t)program::Lane::StateUp;
+/// All lanes, a device's, and those that every device has: the lanes for
+/// optimizer state are there where a program uses them.
+constexpr uint32_t kLanes = (uint32_t)program::Lane::StateDown + 1;
+constexpr uint32_t kDeviceLanes = kLanes - 2;
+constexpr uint32_t kAlwaysLanes = (uint32_t)program::Lane::Update;
+inline bool isHostLane(program::Lane lane) {
+  return lane == program::Lane::Update || lane == program::Lane::Staging;
+}
+/// A device's lanes are counted without the host's, which lie between.
+inline program::Lane deviceLane(uint32_t index) {
+  return (program::Lane)(index < kAlwaysLanes ? index : index + 2);
+}
+inline uint32_t deviceLaneIndex(program::Lane lane) {
+  return (uint32_t)lane < kAlwaysLanes ? (uint32_t)lane : (uint32_t)lane - 2;
+}
 
 enum class TaskKind : uint8_t {
   Copy,   ///< arguments: source, target.
@@ -127,10 +137,9 @@ struct Task {
     const Event *event = nullptr;
     uint32_t distance = 0;
     uint32_t index = 0; ///< Which operation, for messages.
-    /// The operation is one of this task's device, and of its lanes for state
-    /// as this is, or of the others: what the device left in the event may be
-    /// used.
-    bool sameIssuer = false;
+    /// The operation ran on this task's device: what the device left in the
+    /// event may be used.
+    bool sameDevice = false;
   };
   TaskKind kind = TaskKind::Host;
   uint32_t index = 0; ///< Which operation of the program.

@@ -94,7 +94,6 @@ OptimizerOperands optimizerOperands(const program::Program &table,
 /// masters are what is uploaded, they lie as uploads do.
 uint64_t masterOffset(const program::Program &table,
                       const program::Parameter &parameter);
-/// The block whose gradient an operand of a Norm op is; -1: none.
 /// Where a block's state lies in host memory: from its Optimizer operation, or
 /// the copies around its first DeviceUpdate. All null where nothing trains.
 struct StateOperands {
@@ -109,6 +108,7 @@ uint32_t usedDeviceLanes(const program::Program &table);
 /// before it, downloads of master, moments and perhaps the upload copy after.
 constexpr uint32_t kStateUploads = 5, kStateDownloads = 3;
 
+/// The block whose gradient an operand of a Norm op is; -1: none.
 int64_t blockOfGradient(const program::Program &table, const program::Op &op,
                         uint32_t operand);
 

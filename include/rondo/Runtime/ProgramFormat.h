@@ -23,7 +23,7 @@ namespace rondo::runtime {
 
 constexpr char kProgramMagic[8] = {'R', 'O', 'N', 'D', 'O', '\0', '\r', '\n'};
 /// Raised whenever an older reader would misread a newer file.
-constexpr uint32_t kProgramVersion = 2;
+constexpr uint32_t kProgramVersion = 3;
 constexpr uint64_t kBlobAlignment = 4096;
 /// Where what the length and the hash cover begins: the table's length, the
 /// table, the blobs.

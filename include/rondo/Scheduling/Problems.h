@@ -99,11 +99,6 @@ Simulation
 simulate(Schedule &schedule,
          uint32_t iterations); ///< Also fills each op's start (of iteration 0).
 
-/// Whether devices would update the parameters sooner than the host: what
-/// travels for it, beside parameters and gradients, against the host's memory.
-/// Devices that are the host's own threads never do.
-bool updatesFasterOnDevices(const Model &model, const Machine &machine);
-
 /// Duration of an op on a machine, ns (filled by TransferProblem).
 double predictCopy(const Machine &machine, bool up, uint64_t bytes);
 

@@ -35,14 +35,23 @@ enum class LaneKind : uint8_t {
   GradientDown = 2,
   ActivationUp = 3,
   ActivationDown = 4,
-  StateUp = 5,   ///< Optimizer state to a device, and the updates there.
-  StateDown = 6, // one of each per device
-  Update = 7,
-  Staging = 8, // one of each on the host
+  Update = 5,
+  Staging = 6, // these two once on the host, the others once per device
+  StateUp = 7, ///< Optimizer state to a device, and the updates there.
+  StateDown = 8,
 };
 constexpr uint32_t kDeviceLanes = 7;
 constexpr uint32_t kHostLanes = 2;
-inline bool isHostLane(LaneKind lane) { return lane >= LaneKind::Update; }
+inline bool isHostLane(LaneKind lane) {
+  return lane == LaneKind::Update || lane == LaneKind::Staging;
+}
+/// Its place among a device's lanes, or the host's.
+inline uint32_t laneIndex(LaneKind lane) {
+  auto number = (uint32_t)lane, host = (uint32_t)LaneKind::Update;
+  return isHostLane(lane) ? number - host
+         : number < host  ? number
+                          : number - kHostLanes;
+}
 
 enum class OpKind : uint8_t {
   Upload = 0,   ///< operands: source (pinned), destination (device).
@@ -80,7 +89,7 @@ enum class OpKind : uint8_t {
       14, ///< Update lane; operands: gradient of `block` (read), coefficient
           ///< (read, if clipping), scalars written (pinned): what the
           ///< optimizer's kernel reads, 8 f32 for each trainable parameter of
-          ///< the block in order of gradient offset.
+          ///< the block in order of gradient offset. Comes after Loss.
   DeviceUpdate =
       15, ///< StateUp lane; operands on the device: gradient (read), master
           ///< (both), moments (both)..., upload copy written (unless the

@@ -109,7 +109,7 @@ LogicalResult BufferOp::verify() {
 LogicalResult RotateOp::verify() {
   if (getBuffers().size() < 2)
     return emitOpError("takes two or more buffers in turn");
-  if ((int64_t)getPhase() < 0 || (size_t)getPhase() >= getBuffers().size())
+  if ((size_t)getPhase() >= getBuffers().size())
     return emitOpError() << "phase " << getPhase()
                          << " is not below the number of buffers, "
                          << getBuffers().size();
@@ -207,8 +207,8 @@ LogicalResult ProgramOp::verifyRegions() {
     return next.emitOpError()
            << "passes on " << next.getEvents().size()
            << " events, the program takes " << body.getNumArguments();
-  if ((int64_t)getDevices() < 1 || (int64_t)getRotation() < 0 ||
-      getRotation() >= getDevices() || (int64_t)getPeriod() < 1)
+  if ((int32_t)getDevices() < 1 || (int32_t)getRotation() < 0 ||
+      getRotation() >= getDevices() || (int32_t)getPeriod() < 1)
     return emitOpError() << "devices " << getDevices() << ", rotation "
                          << getRotation() << ", period " << getPeriod()
                          << " do not fit together";

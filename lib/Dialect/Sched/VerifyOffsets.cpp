@@ -35,7 +35,7 @@ struct VerifyOffsets : sched::impl::SchedVerifyOffsetsBase<VerifyOffsets> {
     FailureOr<scheduling::Schedule> schedule = readSchedule(program);
     if (failed(schedule))
       return failure();
-    scheduling::MemoryProblem problem;
+    scheduling::MemoryProblem problem{deviceLimit, hostLimit};
     if (failed(report(program.getLoc(), problem.check(*schedule))))
       return failure();
     return report(program.getLoc(), problem.verify(*schedule));

@@ -27,9 +27,10 @@ public:
     return {reinterpret_cast<std::byte *>(memory), bytes};
   }
   Lane &lane(program::Lane kind) override {
-    if (HostLane *staged = stagedLanes[(size_t)kind].get())
-      return *staged;
-    return *lanes[(size_t)kind];
+    uint32_t number = deviceLaneIndex(kind);
+    if (number < kAlwaysLanes && stagedLanes[number])
+      return *stagedLanes[number];
+    return *lanes[number];
   }
   int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
   Status share(Buffer memory, HostUse use, const std::string &what) override;
@@ -43,13 +44,12 @@ public:
   Status makeCurrent() const;
   /// A task was issued.
   void wake();
-  /// Who issues a lane's tasks; null: whoever submits them.
-  IssueThread *issuing(bool ofState) const {
-    return ofState ? stateIssuer.get() : issuer.get();
-  }
-  /// Whether tasks of all lanes are issued by one thread, and those of all
-  /// devices.
-  bool isOneIssuer() const { return !issuer && !stateIssuer; }
+  /// Who issues this device's tasks; null: whoever submits them.
+  IssueThread *issuing() const { return issuer.get(); }
+  /// Whether there is no other device.
+  bool isOnly() const { return pool->members().size() == 1; }
+  /// Whether lanes count commands: who issues must not be blocked.
+  bool counts() const { return lanes.size() > kAlwaysLanes; }
   /// Something that this task did.
   void fail(const TaskCall &call, const Status &status);
 
@@ -64,6 +64,10 @@ public:
 
 private:
   Status prepare();
+  /// Of a lane, by its place among a device's.
+  uint32_t capacity(uint32_t lane) const {
+    return options.capacity[(size_t)deviceLane(lane)];
+  }
   Status openCopiers();
   Status stageCopies();
   Status loadKernels();
@@ -82,15 +86,12 @@ private:
   uint64_t wordsUsed = 0;
   std::vector<std::unique_ptr<CudaLane>> lanes;
   /// Where copies must be staged, those of the lanes that copy.
-  std::unique_ptr<StagedCopier> copiers[5];
-  std::unique_ptr<HostLane> stagedLanes[5];
+  std::unique_ptr<StagedCopier> copiers[kAlwaysLanes];
+  std::unique_ptr<HostLane> stagedLanes[kAlwaysLanes];
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;
   std::unique_ptr<IssueThread> issuer;
-  /// State lanes hold more tasks than a stream has room for: whoever issues
-  /// them must wait, and no other lane with it.
-  std::unique_ptr<IssueThread> stateIssuer;
 };
 
 } // namespace rondo::runtime::cuda

@@ -179,18 +179,13 @@ Status CudaExecutable::resolveKernel(const program::Call &source, Call &call) {
                        call.name);
 }
 
-static bool isLaunch(const program::Op &op) {
-  return op.kind() == program::OpKind::Launch ||
-         op.kind() == program::OpKind::DeviceUpdate;
-}
-
 /// What every argument of every entry is aligned to, in bytes: buffers lie at
 /// multiples of 256.
 static std::vector<std::vector<uint64_t>>
 argumentAlignments(const program::Program &table) {
   std::vector<std::vector<uint64_t>> alignments(sizeOf(table.entries()));
   for (const program::Op *op : *table.ops()) {
-    if (!isLaunch(*op))
+    if (!CudaExecutable::isLaunch(*op))
       continue;
     std::vector<uint64_t> &entry = alignments[(size_t)op->entry()];
     entry.resize(std::max<size_t>(entry.size(), sizeOf(op->operands())), 256);
@@ -259,6 +254,11 @@ Status CudaExecutable::resolve(const program::Program &table) {
           problems.push_back(message);
         problem = status.code();
       }
+      // A product may widen both operands, and join what it split.
+      entries[e].commands += call.kind == CallKind::Gemm ? 6 : 1;
+      if (status.ok() && (call.kind == CallKind::Attention ||
+                          call.kind == CallKind::AttentionGrad))
+        entries[e].commands += attentions.commands(call.attention);
       calls_.push_back(std::move(call));
     }
   }

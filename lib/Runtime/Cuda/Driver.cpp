@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Driver.h"
-#include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
 
@@ -36,9 +35,6 @@ static Status open(Driver &driver) {
   if (!missing.empty())
     return deviceError("CUDA's driver is too old: libcuda.so.1 lacks " +
                        missing + "; install driver 525 or newer");
-  // Streams that share a connection to the GPU wait for each other's waits, and
-  // there are but 8 connections by default.
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   if (Result result = driver.init(0); result != Success)
     return deviceError("CUDA's driver does not start: " + driver.text(result) +
                        (result == NoDevice

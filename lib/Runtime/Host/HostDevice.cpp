@@ -206,16 +206,17 @@ Status HostDevice::open(uint32_t index, uint64_t bytes,
           result->memory.allocate(bytes, format("device %u", index));
       !status.ok())
     return status;
-  for (size_t lane = 0; lane < kDeviceLanes; ++lane) {
-    if (lane >= kAlwaysLanes && options.capacity[lane] == 0)
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
+    program::Lane kind = deviceLane(lane);
+    if (lane >= kAlwaysLanes && options.capacity[(size_t)kind] == 0)
       continue;
     // Only lanes that run entries need room for that.
-    bool runs = lane == (size_t)program::Lane::Compute ||
-                lane == (size_t)program::Lane::StateUp;
+    bool runs =
+        kind == program::Lane::Compute || kind == program::Lane::StateUp;
     result->lanes[lane] = std::make_unique<HostLane>(
-        format("%s %u", program::EnumNameLane((program::Lane)lane), index),
-        runs ? &executable : nullptr, options.capacity[lane], options.delays,
-        index * 8 + lane, options.stop);
+        format("%s %u", program::EnumNameLane(kind), index),
+        runs ? &executable : nullptr, options.capacity[(size_t)kind],
+        options.delays, index * 8 + lane, options.stop);
   }
   device = std::move(result);
   return Status::success();

@@ -94,7 +94,9 @@ public:
                      const Executable &executable, const DeviceOptions &options,
                      std::unique_ptr<Device> &device);
   Buffer arena() override { return memory.buffer(); }
-  Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
+  Lane &lane(program::Lane kind) override {
+    return *lanes[deviceLaneIndex(kind)];
+  }
   DeviceReport report() const override;
 
 private:

@@ -58,10 +58,13 @@ run("absent", f"--input=x=@{folder}/absent.npy", expected=["absent.npy: No such 
 run("folder", f"--input=x=@{folder}", expected=["not a regular file"])
 run("unknown", f"--input=y=@{folder}/x.npy", expected=["the program has no input 'y'; its inputs are 'x', 'labels'"])
 run("unbound", expected=["no data for input 'x'; give --input=NAME=@FILE.npy for each"])
-# Fewer samples than one step takes.
+# Other numbers of samples, and fewer than one step takes.
 np.save(f"{folder}/short.npy", x[: len(x) // 3 - 1])
+for shuffle in [], ["--shuffle=1"]:
+    run("uneven", f"--input=x=@{folder}/short.npy", *shuffle, expected=["inputs must hold the same samples: 'x' holds 7, 'labels' holds 24"])
+np.save(f"{folder}/labels.npy", labels[: len(x) // 3 - 1])
 run("short", f"--input=x=@{folder}/short.npy", expected=["1 step of ", "need more than the inputs hold: they are enough for 0"])
-run("uneven", f"--input=x=@{folder}/short.npy", "--shuffle=1", expected=["shuffled inputs must hold the same samples"])
+np.save(f"{folder}/labels.npy", labels)
 run("many", f"--input=x=@{folder}/x.npy", "--steps=4", expected=["4 steps of ", "they are enough for 3; give fewer --steps, more samples"])
 # One dimension has no order.
 np.save(f"{folder}/labels.npy", np.asfortranarray(labels))

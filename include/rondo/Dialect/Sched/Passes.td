@@ -44,6 +44,9 @@ def SchedAssignOffsets : Pass<"rondo-sched-assign-offsets", "::mlir::ModuleOp"> 
 def SchedVerifyOffsets : Pass<"rondo-sched-verify-offsets", "::mlir::ModuleOp"> {
   let summary = "Proves by replay that every read finds its own buffer's last value";
   let description = [{ Bounds, alignment, and overwritten values, on byte ranges of physical devices. }];
+  let options = [
+    Option<"deviceLimit", "device-limit", "uint64_t", "0", "Bytes of a device's arena; 0: no limit">,
+    Option<"hostLimit", "host-limit", "uint64_t", "0", "Bytes of pinned and host memory together; 0: no limit">];
 }
 
 #endif // RONDO_DIALECT_SCHED_PASSES_TD

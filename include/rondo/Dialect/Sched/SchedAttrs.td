@@ -24,8 +24,8 @@ def Sched_SpaceEnum : Sched_Enum<"Space", "memory space",
 def Sched_LaneEnum : Sched_Enum<"Lane", "lane",
     [I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"ParameterUp", 1, "parameter_up">,
      I32EnumAttrCase<"GradientDown", 2, "gradient_down">, I32EnumAttrCase<"ActivationUp", 3, "activation_up">,
-     I32EnumAttrCase<"ActivationDown", 4, "activation_down">, I32EnumAttrCase<"StateUp", 5, "state_up">,
-     I32EnumAttrCase<"StateDown", 6, "state_down">, I32EnumAttrCase<"Update", 7, "update">, I32EnumAttrCase<"Staging", 8, "staging">]>;
+     I32EnumAttrCase<"ActivationDown", 4, "activation_down">, I32EnumAttrCase<"Update", 5, "update">,
+     I32EnumAttrCase<"Staging", 6, "staging">, I32EnumAttrCase<"StateUp", 7, "state_up">, I32EnumAttrCase<"StateDown", 8, "state_down">]>;
 def Sched_LaneAttr : EnumAttr<Sched_Dialect, Sched_LaneEnum, "lane">;
 def Sched_HostActionEnum : Sched_Enum<"HostAction", "what a host launch does",
     [I32EnumAttrCase<"StageInput", 5, "stage_input">, I32EnumAttrCase<"CountLabels", 6, "count_labels">, I32EnumAttrCase<"Seed", 7, "seed">,
