@@ -34,10 +34,16 @@ function(rondo_add_library name)
   _rondo_setup_target(${name} ${plain} DEPS ${A_DEPS} LINK ${A_LINK})
 endfunction()
 
+# What every program has besides its own sources.
+set(RONDO_EXECUTABLE_SRCS "")
+if(CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
+  set(RONDO_EXECUTABLE_SRCS ${CMAKE_CURRENT_LIST_DIR}/AsanOptions.cpp)
+endif()
+
 # A program in bin/.
 function(rondo_add_tool name)
   cmake_parse_arguments(A "PLAIN" "" "SRCS;DEPS;LINK" ${ARGN})
-  add_executable(${name} ${A_SRCS})
+  add_executable(${name} ${A_SRCS} ${RONDO_EXECUTABLE_SRCS})
   set(plain "")
   if(A_PLAIN)
     set(plain PLAIN)
@@ -49,7 +55,7 @@ endfunction()
 # A GoogleTest program, run by ctest under its own name. TIMEOUT in seconds.
 function(rondo_add_unittest name)
   cmake_parse_arguments(A "PLAIN" "TIMEOUT" "SRCS;DEPS;LINK" ${ARGN})
-  add_executable(${name} ${A_SRCS})
+  add_executable(${name} ${A_SRCS} ${RONDO_EXECUTABLE_SRCS})
   set(plain "")
   if(A_PLAIN)
     set(plain PLAIN)

@@ -1,8 +1,8 @@
 //===- Import.cpp - From an ONNX file to nn -------------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +62,7 @@ private:
   Value readParameter(int initializer);
   void checkDeclared(const std::string &name, Value value);
   void findRefusedLater();
+  void checkTrainable();
   void reportUnsupported();
   void reportContradictions();
   LogicalResult finish();
@@ -341,6 +342,29 @@ void Importer::findRefusedLater() {
       unsupported.push_back({node->second, std::move(refusal.reason)});
 }
 
+/// Gradients and masters are f32.
+void Importer::checkTrainable() {
+  SmallVector<StringRef> names;
+  for (auto parameter : module->getOps<nn::ParameterOp>())
+    if (parameter.getTrainable() &&
+        getElementTypeOrSelf(parameter.getType()).isF64())
+      names.push_back(parameter.getSymName());
+  if (names.empty())
+    return;
+  good = false;
+  constexpr size_t maxNames = 4;
+  InFlightDiagnostic error = emitError(file.getLoc());
+  error << names.size()
+        << (names.size() == 1 ? " parameter trains, but is f64:"
+                              : " parameters train, but are f64:");
+  for (StringRef name : ArrayRef(names).take_front(maxNames))
+    error << " '" << name << "'";
+  if (names.size() > maxNames)
+    error << " and " << names.size() - maxNames << " more";
+  error << "; parameters that train can be f32, bf16 or f16: freeze them with "
+           "--freeze=REGEX, or export the model in f32";
+}
+
 /// One error for all nodes that cannot be imported, by op and reason.
 void Importer::reportUnsupported() {
   if (unsupported.empty())
@@ -480,6 +504,7 @@ OwningOpRef<ModuleOp> Importer::run() {
   createFunction(*inputTypes);
   importNodes();
   findRefusedLater();
+  checkTrainable();
   reportUnsupported();
   if (!good || failed(finish()))
     return nullptr;

@@ -1,8 +1,8 @@
 //===- LateRefusals.cpp - What later phases would refuse ------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Import knows all nodes, so that it can name at once what phases `grad` and
 // `kernels` would refuse one by one.
@@ -43,6 +43,23 @@ static DenseSet<Value> findActive(ModuleOp module, Block &block) {
   return active;
 }
 
+/// Why there is no kernel for `op`, or empty.
+static StringRef getObstacle(Operation &op) {
+  if (isa<nn::CumsumOp>(op))
+    return "of what is known at run time alone: compute it before and make it "
+           "an input";
+  if (isa<nn::MatmulOp, nn::AttentionOp>(op) &&
+      getElementTypeOrSelf(op.getOperand(0)).isF64())
+    return "of f64: products are computed in f32, bf16 or f16";
+  auto isEmpty = [](Type type) {
+    return cast<ShapedType>(type).getNumElements() == 0;
+  };
+  if (llvm::any_of(op.getResultTypes(), isEmpty))
+    return "with an empty result of what is known at run time alone: leave "
+           "such nodes out";
+  return "";
+}
+
 SmallVector<LateRefusal> findLateRefusals(ModuleOp module,
                                           const Emitter &emitter, Block &block,
                                           ValueRange ends) {
@@ -66,9 +83,11 @@ SmallVector<LateRefusal> findLateRefusals(ModuleOp module,
         varied.insert(operand);
         passesOn = true;
       }
-    if (isa<nn::CumsumOp>(op) && !emitter.isIndependent(op.getResult(0)))
-      refusals.push_back({&op, "of what is known at run time alone: compute it "
-                               "before and make it an input"});
+    // What depends on neither inputs nor parameters is folded.
+    StringRef obstacle =
+        emitter.isIndependent(op.getResult(0)) ? "" : getObstacle(op);
+    if (!obstacle.empty())
+      refusals.push_back({&op, obstacle.str()});
     else if (passesOn && !isa<nn::DifferentiableOp>(op))
       refusals.push_back(
           {&op, "which has no derivative, and parameters train through it: "

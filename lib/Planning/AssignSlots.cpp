@@ -1,5 +1,4 @@
-//===- AssignSlots.cpp - Deals the slots to the devices
-//-------------------------===//
+//===- AssignSlots.cpp - Deals the slots to the devices -------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,25 +27,20 @@ struct AssignSlots : planning::impl::PipeAssignSlotsBase<AssignSlots> {
   }
 
   LogicalResult assign(ModuleOp module) {
-    FailureOr<Config> config = Config::read(module);
-    FailureOr<pipe::PlanOp> op =
-        planning::getOnly<pipe::PlanOp>(module, "stages");
-    if (failed(config) || failed(op))
+    FailureOr<planning::PlannedModel> planned =
+        planning::readPlannedModel(module, "stages");
+    if (failed(planned))
       return failure();
-    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
-    if (failed(info))
+    auto &[config, op, info, plan, machine] = *planned;
+    scheduling::SlotProblem problem{info.model, machine.devices, config.rotate};
+    if (failed(sched::report(op.getLoc(), problem.check(plan))) ||
+        failed(sched::report(op.getLoc(), problem.solve(plan))) ||
+        failed(sched::report(op.getLoc(), problem.verify(plan))))
       return failure();
-    scheduling::Plan plan = planning::readPlan(*op);
-    scheduling::SlotProblem problem{info->model, (uint32_t)config->devices,
-                                    config->rotate};
-    if (failed(sched::report(op->getLoc(), problem.check(plan))) ||
-        failed(sched::report(op->getLoc(), problem.solve(plan))) ||
-        failed(sched::report(op->getLoc(), problem.verify(plan))))
-      return failure();
-    OpBuilder builder(*op);
-    planning::writePlan(builder, op->getLoc(), op->getChainAttr(), info->model,
-                        config->devices, plan);
-    op->erase();
+    OpBuilder builder(op);
+    planning::writePlan(builder, op.getLoc(), op.getChainAttr(), info.model,
+                        config.devices, plan);
+    op.erase();
     return success();
   }
 };

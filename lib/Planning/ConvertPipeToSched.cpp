@@ -1,5 +1,4 @@
-//===- ConvertPipeToSched.cpp - Writes down an iteration
-//-------------------------===//
+//===- ConvertPipeToSched.cpp - Writes down an iteration ------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,21 +28,18 @@ struct ConvertPipeToSched
   }
 
   LogicalResult convert(ModuleOp module) {
-    FailureOr<Config> config = Config::read(module);
-    FailureOr<pipe::PlanOp> op =
-        planning::getOnly<pipe::PlanOp>(module, "slots");
-    if (failed(config) || failed(op))
+    FailureOr<planning::PlannedModel> planned =
+        planning::readPlannedModel(module, "slots");
+    if (failed(planned))
       return failure();
-    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
-    if (failed(info))
-      return failure();
-    scheduling::Plan plan = planning::readPlan(*op);
-    scheduling::Machine machine = config->getMachine();
-    scheduling::TransferProblem problem{info->model, machine, plan};
+    planning::ModelInfo &info = planned->info;
+    pipe::PlanOp op = planned->op;
+    scheduling::TransferProblem problem{info.model, planned->machine,
+                                        planned->plan};
     scheduling::Schedule schedule;
-    if (failed(sched::report(op->getLoc(), problem.check())) ||
-        failed(sched::report(op->getLoc(), problem.solve(schedule))) ||
-        failed(sched::report(op->getLoc(), problem.verify(schedule))))
+    if (failed(sched::report(op.getLoc(), problem.check())) ||
+        failed(sched::report(op.getLoc(), problem.solve(schedule))) ||
+        failed(sched::report(op.getLoc(), problem.verify(schedule))))
       return failure();
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
@@ -51,15 +47,15 @@ struct ConvertPipeToSched
     // user's node.
     sched::writeSchedule(
         builder, module.getLoc(), "step",
-        FlatSymbolRefAttr::get(op->getSymNameAttr()), schedule,
+        FlatSymbolRefAttr::get(op.getSymNameAttr()), schedule,
         [&](const scheduling::Op &entry) {
           if (entry.layer >= 0)
-            return info->layers[entry.layer].getLoc();
+            return info.layers[entry.layer].getLoc();
           // What serves the loss as a whole is the loss layer's.
           bool ofLoss = entry.kind == scheduling::OpKind::Loss ||
                         entry.kind == scheduling::OpKind::Seed ||
                         entry.kind == scheduling::OpKind::CountLabels;
-          return ofLoss ? info->layers.back().getLoc() : info->chain.getLoc();
+          return ofLoss ? info.layers.back().getLoc() : info.chain.getLoc();
         });
     return success();
   }

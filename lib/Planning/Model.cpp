@@ -1,5 +1,4 @@
-//===- Model.cpp - From pipe IR to the planner's model
-//-----------------------------===//
+//===- Model.cpp - From pipe IR to the planner's model --------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- PlanTranslation.cpp - pipe.plan to and from the planner's Plan
-//----------===//
+//===- PlanTranslation.cpp - pipe.plan to and from the planner's Plan -----===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -79,4 +78,17 @@ scheduling::Plan planning::readPlan(pipe::PlanOp op) {
     }
   }
   return plan;
+}
+
+FailureOr<planning::PlannedModel> planning::readPlannedModel(ModuleOp module,
+                                                             StringRef phase) {
+  FailureOr<Config> config = Config::read(module);
+  FailureOr<pipe::PlanOp> op = getOnly<pipe::PlanOp>(module, phase);
+  if (failed(config) || failed(op))
+    return failure();
+  FailureOr<ModelInfo> info = buildModel(module, *config);
+  if (failed(info))
+    return failure();
+  return PlannedModel{*config, *op, std::move(*info), readPlan(*op),
+                      config->getMachine()};
 }

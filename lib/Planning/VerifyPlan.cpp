@@ -42,23 +42,20 @@ struct VerifyPlan : planning::impl::PipeVerifyPlanBase<VerifyPlan> {
   }
 
   LogicalResult verify(ModuleOp module) {
-    FailureOr<Config> config = Config::read(module);
-    FailureOr<pipe::PlanOp> op =
-        planning::getOnly<pipe::PlanOp>(module, "stages");
-    if (failed(config) || failed(op) || failed(checkAsked(*op, *config)))
+    FailureOr<planning::PlannedModel> planned =
+        planning::readPlannedModel(module, "stages");
+    if (failed(planned))
       return failure();
-    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
-    if (failed(info))
+    auto &[config, op, info, plan, machine] = *planned;
+    if (failed(checkAsked(op, config)))
       return failure();
-    scheduling::Plan plan = planning::readPlan(*op);
-    scheduling::Machine machine = config->getMachine();
-    scheduling::PartitionProblem partition{info->model, machine};
-    if (failed(sched::report(op->getLoc(), partition.verify(plan))))
+    scheduling::PartitionProblem partition{info.model, machine};
+    if (failed(sched::report(op.getLoc(), partition.verify(plan))))
       return failure();
     if (plan.slots.empty())
       return success();
-    scheduling::SlotProblem slots{info->model, machine.devices, config->rotate};
-    return sched::report(op->getLoc(), slots.verify(plan));
+    scheduling::SlotProblem slots{info.model, machine.devices, config.rotate};
+    return sched::report(op.getLoc(), slots.verify(plan));
   }
 };
 

@@ -29,24 +29,21 @@ struct VerifyTransfers
   }
 
   LogicalResult verify(ModuleOp module) {
-    FailureOr<Config> config = Config::read(module);
     FailureOr<sched::ProgramOp> op =
         planning::getOnly<sched::ProgramOp>(module, "transfers");
-    FailureOr<pipe::PlanOp> planOp =
-        planning::getOnly<pipe::PlanOp>(module, "slots");
-    if (failed(config) || failed(op) || failed(planOp))
+    FailureOr<planning::PlannedModel> planned =
+        planning::readPlannedModel(module, "slots");
+    if (failed(op) || failed(planned))
       return failure();
-    if (op->getPlan() != planOp->getSymName())
+    if (op->getPlan() != planned->op.getSymName())
       return op->emitOpError()
              << "is of @" << op->getPlan() << ", but the module's plan is @"
-             << planOp->getSymName();
-    FailureOr<planning::ModelInfo> info = planning::buildModel(module, *config);
+             << planned->op.getSymName();
     FailureOr<scheduling::Schedule> schedule = sched::readSchedule(*op);
-    if (failed(info) || failed(schedule))
+    if (failed(schedule))
       return failure();
-    scheduling::Plan plan = planning::readPlan(*planOp);
-    scheduling::Machine machine = config->getMachine();
-    scheduling::TransferProblem problem{info->model, machine, plan};
+    scheduling::TransferProblem problem{planned->info.model, planned->machine,
+                                        planned->plan};
     return sched::report(op->getLoc(), problem.verify(*schedule));
   }
 };

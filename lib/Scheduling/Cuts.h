@@ -1,5 +1,4 @@
-//===- Cuts.h - Where stages may begin and end -----------------* -*- C++
-//-*-===//
+//===- Cuts.h - Where stages may begin and end ------------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

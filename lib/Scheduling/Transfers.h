@@ -1,5 +1,4 @@
-//===- Transfers.h - Builds one iteration ------------------------*- C++
-//-*-===//
+//===- Transfers.h - Builds one iteration -----------------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Arithmetic.cpp - What decides the bits of a step
-//---------------------------===//
+//===- Arithmetic.cpp - What decides the bits of a step -------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

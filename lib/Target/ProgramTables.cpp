@@ -1,5 +1,4 @@
-//===- ProgramTables.cpp - Parameters, blocks, inputs, optimizer
-//--------------------===//
+//===- ProgramTables.cpp - Parameters, blocks, inputs, optimizer ----------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

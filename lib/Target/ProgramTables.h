@@ -1,5 +1,4 @@
-//===- ProgramTables.h - Parts of the program file ---------------------*- C++
-//-*-===//
+//===- ProgramTables.h - Parts of the program file --------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HostProductTest.cpp - Products, indexing and attention as launch lists
-//----===//
+//===- HostProductTest.cpp - Products and indexing as launch lists --------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Dump.h - A program as text ------------------------------------*- C++
-//-*-===//
+//===- Dump.h - A program as text -------------------------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

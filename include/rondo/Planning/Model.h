@@ -1,5 +1,4 @@
-//===- Model.h - From pipe IR to the planner and back -------------*- C++
-//-*-===//
+//===- Model.h - From pipe IR to the planner and back -----------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -53,6 +52,19 @@ pipe::PlanOp writePlan(mlir::OpBuilder &builder, mlir::Location loc,
                        const scheduling::Model &model, uint32_t devices,
                        const scheduling::Plan &plan);
 scheduling::Plan readPlan(pipe::PlanOp op);
+
+/// A module that has a plan, as the planner reads it.
+struct PlannedModel {
+  Config config;
+  pipe::PlanOp op;
+  ModelInfo info;
+  scheduling::Plan plan;
+  scheduling::Machine machine;
+};
+
+/// Reads it, with a diagnostic naming what is missing; `phase` makes the plan.
+llvm::FailureOr<PlannedModel> readPlannedModel(mlir::ModuleOp module,
+                                               llvm::StringRef phase);
 
 /// The only op of its kind in the module, or a diagnostic naming the phase that
 /// makes it.

@@ -1,5 +1,4 @@
-//===- Model.h - What the planner knows of a model and a machine -*- C++
-//-*-===//
+//===- Model.h - What the planner knows of a model and machine --*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

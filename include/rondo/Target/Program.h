@@ -1,5 +1,4 @@
-//===- Program.h - Writes the .rondo file -----------------------------*- C++
-//-*-===//
+//===- Program.h - Writes the .rondo file -----------------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -11,6 +11,7 @@
 
 #include "Linear.h"
 #include "rondo/Dialect/NN/NN.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -55,7 +56,7 @@ mlir::Value stripReshapes(mlir::Value value);
 
 class FusedBuilder {
 public:
-  using IsStored = llvm::function_ref<bool(mlir::Value)>;
+  using IsStored = std::function<bool(mlir::Value)>;
 
   /// `isStored`: whether a value (stripped) is read from memory. Outputs are
   /// computed even so.

@@ -1,8 +1,8 @@
 //===- BodyOp.cpp - Verification of pipe.body -----------------------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every entry alone (name, roles, order), then all of them against `forward`
 // and the entries of one save set against each other.

@@ -1,8 +1,8 @@
 //===- Cuts.cpp - Where to cut a loss function into layers ----------------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which operations are cut, and the segments between cuts at which little is
 // live. If every value that reaches the loss goes through one value, any

@@ -1,8 +1,8 @@
-//===- Joint.h - Forward and reverse of a layer in one list ----*- C++ -*-===//
+//===- Joint.h - Forward and reverse of a layer in one list -----*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +59,11 @@ struct Joint {
 mlir::FailureOr<Joint> buildJoint(mlir::func::FuncOp forward,
                                   llvm::ArrayRef<bool> trainable,
                                   llvm::ArrayRef<bool> wantedBoundary);
+
+/// Takes the loss of a head from the operation that gives its cotangents: one
+/// visit to the logits. Where what comes after the head is not linear, its
+/// cotangent depends on its loss, and there must be two visits.
+void joinLossHeads(Joint &joint);
 
 /// Adds an entry that gives `results` to `body`: what of `joint` they need.
 /// `saved` holds the values that a backward entry is given, with their numbers;

@@ -1,8 +1,8 @@
-//===- LayerBuilder.h - Makes bodies of cut operations ---------*- C++ -*-===//
+//===- LayerBuilder.h - Makes bodies of cut operations ----------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- VerifyPhase.cpp - Contracts of the phases layers and grad ----------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Written from the phases' contracts alone: nothing here is shared with the
 // passes that establish them.

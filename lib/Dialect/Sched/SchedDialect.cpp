@@ -1,5 +1,4 @@
-//===- SchedDialect.cpp - Registration of the sched dialect
-//-----------------===//
+//===- SchedDialect.cpp - Registration of the sched dialect ---------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

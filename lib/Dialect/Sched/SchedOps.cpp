@@ -1,5 +1,4 @@
-//===- SchedOps.cpp - Verifiers of the sched operations
-//----------------------===//
+//===- SchedOps.cpp - Verifiers of the sched operations -------------------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Translation.cpp - sched IR to and from the planner's Schedule
-//------------===//
+//===- Translation.cpp - sched IR to and from the planner's Schedule ------===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- VerifyFences.cpp - Proves that nothing races and no event is idle
-//---===//
+//===- VerifyFences.cpp - Proves that nothing races and no event is idle --===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

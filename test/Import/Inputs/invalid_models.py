@@ -295,6 +295,26 @@ for name, last, count, more in [("late", "rest", 3, ["Mod (domain ai.onnx, opset
     nodes = [node("ReduceSum", [last], ["s4"], keepdims=0) if b"LAST" in n else n for n in late]
     case(name, model(graph(nodes, late_tensors, late_inputs, LOSS)), f"error: {count} nodes are not supported:", *refused, *more)
 
+# So it is of f64 and of tensors without elements; products of constants are folded.
+doubles = [
+    node("Cast", ["x"], ["xd"], "up", to=DOUBLE),
+    node("MatMul", ["xd", "w"], ["p"], "product"),
+    node("MatMul", ["k", "k"], ["kk"], "constant"),
+    node("MatMul", ["p", "kk"], ["q"], "another"),
+    node("Cast", ["q"], ["y"], "down", to=FLOAT),
+    *scalar_loss(),
+]
+double_tensors = [tensor("w", DOUBLE, [3, 2], [1.0] * 6), tensor("k", DOUBLE, [2, 2], [1.0] * 4)]
+product = "MatMul (domain ai.onnx, opset 20), of f64: products are computed in f32, bf16 or f16: 2 nodes, 'product', 'another'"
+trains = "1 parameter trains, but is f64: 'w'; parameters that train can be f32, bf16 or f16: freeze them with --freeze=REGEX, or export the model in f32"
+case("doubles", model(graph(doubles, double_tensors, [value("x", FLOAT, [2, 3])], LOSS)), product, trains)
+many = [node("Cast", [f"p{i}.weight"], [f"q{i}"], to=FLOAT) for i in range(5)] + [node("Sum", ["x", *(f"q{i}" for i in range(5))], ["y"]), *scalar_loss()]
+case("many_doubles", model(graph(many, [tensor(f"p{i}.weight", DOUBLE, [2], [1.0, 2.0]) for i in range(5)], [value("x", FLOAT, [2])], LOSS)),
+     "5 parameters train, but are f64: 'p0.weight' 'p1.weight' 'p2.weight' 'p3.weight' and 1 more; ", flags=["--trainable=.*"])  # fmt: skip
+no_elements = [node("Slice", ["x", "z", "z"], ["e"], "cut"), node("Concat", ["x", "e", "b"], ["y"], axis=0), *scalar_loss()]
+case("no_elements", model(graph(no_elements, [tensor("z", INT64, [1], [0]), tensor("b", FLOAT, [2], [1.0, 2.0])], [value("x", FLOAT, [3])], LOSS)),
+     "Slice (domain ai.onnx, opset 20), with an empty result of what is known at run time alone: leave such nodes out: 1 node, 'cut'")  # fmt: skip
+
 # Several nodes are wrong: all are reported, what hangs on them is not.
 several = [
     node("Reshape", ["x", "s"], ["a"], "bad1"),
@@ -319,7 +339,7 @@ def main():
         run = subprocess.run([compiler, path, "--compile-to=import", *flags], capture_output=True, text=True)
         missing = [text for text in expected if text not in run.stderr]
         # One message a mistake: what hangs on a wrong node is not reported too.
-        extra = name in ("unsupported", "forms", "known", "att_type", "late", "late_alone") and run.stderr.count("error: ") > 1
+        extra = name in ("unsupported", "forms", "known", "att_type", "late", "late_alone", "no_elements") and run.stderr.count("error: ") > 1
         code = 2 if expected and expected[0].startswith("--") else 1
         if run.returncode != code or missing or extra or not expected:
             wrong += 1

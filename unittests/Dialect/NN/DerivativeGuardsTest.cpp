@@ -1,8 +1,8 @@
 //===- DerivativeGuardsTest.cpp - Derivatives where values are NaN --------===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exporters guard a softmax whose row may be masked throughout by
 // Where(IsNaN(y), 0, y). The row's gradient is an exact 0.

@@ -18,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,6 +47,20 @@ struct Gpu {
   std::set<Stream> streams;
 };
 Gpu gpus[kGpus];
+
+/// After a fault nobody waits for what other GPUs still do, and memory goes
+/// that here, unlike pages that a driver holds, is gone at once.
+std::shared_mutex faultMutex;
+bool faulted = false;
+
+/// Does what reaches memory; false after a fault.
+template <typename Work>
+bool touch(const Work &work) {
+  std::shared_lock<std::shared_mutex> lock(faultMutex);
+  if (!faulted)
+    work();
+  return !faulted;
+}
 
 /// What the device reaches: its memory, and what the host registered.
 std::mutex memoryMutex;
@@ -195,7 +210,7 @@ static Stream streamOf(Stream stream) {
 }
 
 Result testing::fakeEnqueue(Stream stream, std::function<void()> work) {
-  return streamOf(stream)->add(std::move(work));
+  return streamOf(stream)->add([work = std::move(work)] { touch(work); });
 }
 
 uint64_t testing::fakeUsed(int device) {
@@ -385,7 +400,7 @@ FAKE cuGraphInstantiateWithFlags(GraphExec *exec, GraphHandle graph,
 }
 FAKE cuGraphLaunch(GraphExec exec, Stream stream) {
   for (const std::function<void()> &item : exec->work)
-    if (Result result = fakeEnqueue(stream, item); result != Success)
+    if (Result result = streamOf(stream)->add(item); result != Success)
       return result;
   return Success;
 }
@@ -418,9 +433,9 @@ FAKE cuEventRecord(EventHandle event, Stream stream) {
     event->changed.notify_all();
   });
 }
-static void await(EventHandle event, uint64_t number, int device) {
+static void await(EventHandle event, uint64_t number) {
   std::unique_lock<std::mutex> lock(event->mutex);
-  while (event->completed < number && !gpus[device].broken)
+  while (event->completed < number && touch([] {}))
     event->changed.wait_for(lock, std::chrono::milliseconds(10));
 }
 FAKE cuEventSynchronize(EventHandle event) {
@@ -430,7 +445,7 @@ FAKE cuEventSynchronize(EventHandle event) {
     std::lock_guard<std::mutex> lock(event->mutex);
     number = event->recorded;
   }
-  await(event, number, device);
+  await(event, number);
   return gpus[device].broken ? IllegalAddress : Success;
 }
 FAKE cuEventElapsedTime(float *milliseconds, EventHandle begin,
@@ -455,9 +470,7 @@ FAKE cuStreamWaitEvent(Stream stream, EventHandle event, unsigned) {
     std::lock_guard<std::mutex> lock(event->mutex);
     number = event->recorded;
   }
-  int device = stream->device;
-  return fakeEnqueue(stream,
-                     [event, number, device] { await(event, number, device); });
+  return streamOf(stream)->add([event, number] { await(event, number); });
 }
 static std::atomic_ref<uint32_t> word(Address address) {
   return std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t *>(address));
@@ -466,10 +479,12 @@ FAKE cuStreamWaitValue32_v2(Stream stream, Address address, uint32_t value,
                             unsigned) {
   if (!reaches(address, 4))
     return InvalidValue;
-  return fakeEnqueue(stream, [stream, address, value] {
-    while ((int32_t)(word(address).load(std::memory_order_acquire) - value) <
-               0 &&
-           !gpus[stream->device].broken)
+  return streamOf(stream)->add([address, value] {
+    int32_t ahead = -1;
+    auto look = [&] {
+      ahead = (int32_t)(word(address).load(std::memory_order_acquire) - value);
+    };
+    while (touch(look) && ahead < 0)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   });
 }
@@ -557,8 +572,13 @@ FAKE cuLaunchKernel(Function function, unsigned gridX, unsigned, unsigned,
       other->waitUntilAtMost(0);
   }
   uint64_t threads = (uint64_t)gridX * blockX;
-  return fakeEnqueue(stream, [&kernel, arguments, threads, stream] {
-    if (!kernel.run(arguments, threads))
-      gpus[stream->device].broken = true;
+  return stream->add([&kernel, arguments, threads, stream] {
+    bool fine = true;
+    touch([&] { fine = kernel.run(arguments, threads); });
+    if (fine)
+      return;
+    std::unique_lock<std::shared_mutex> lock(faultMutex);
+    faulted = true;
+    gpus[stream->device].broken = true;
   });
 }

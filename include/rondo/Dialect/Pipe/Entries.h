@@ -1,8 +1,8 @@
-//===- Entries.h - Names and signatures of a body's entries ----*- C++ -*-===//
+//===- Entries.h - Names and signatures of a body's entries -----*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What pipe.body's description says about entries, for those who read or write
 // them.

@@ -1,8 +1,8 @@
-//===- Pipe.h - The pipe dialect -------------------------------*- C++ -*-===//
+//===- Pipe.h - The pipe dialect --------------------------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 

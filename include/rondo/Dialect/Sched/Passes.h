@@ -1,5 +1,4 @@
-//===- Passes.h - sched passes -----------------------------------*- C++
-//-*-===//
+//===- Passes.h - sched passes ----------------------------------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Translation.h - sched IR and the planner's Schedule -------*- C++
-//-*-===//
+//===- Translation.h - sched IR and the planner's Schedule ------*- C++ -*-===//
 //
 // Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,9 +1,8 @@
-//===- MaskAnalysis.h - Which keys a mask shows ---------------------*- C++
-//-*-===//
+//===- MaskAnalysis.h - Which keys a mask shows -----------------*- C++ -*-===//
 //
-// Part of the Rondo project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information. SPDX-License-Identifier:
-// Apache-2.0 WITH LLVM-exception
+// Part of the Rondo project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
