@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramBuilder.h"
+#include "ToyBuilder.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
 #include <cstdio>
@@ -19,50 +19,7 @@ using namespace rondo::runtime;
 using namespace rondo::runtime::testing;
 using rondo::runtime::testing::ToyOptions;
 
-constexpr uint64_t kRows = TOY_ROWS, kColumns = TOY_COLUMNS;
 constexpr uint64_t kActivation = 4 * kRows * kColumns;
-
-namespace {
-
-/// Lays down buffers and ops one after the other.
-class ToyBuilder {
-public:
-  explicit ToyBuilder(const ToyOptions &options) : options(options) {}
-  ProgramT build();
-
-private:
-  uint32_t buffer(const std::string &name, Space space, int device,
-                  uint64_t bytes);
-  OpT &op(OpKind kind, Lane lane, int device, const std::string &name);
-  static void operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes,
-                      int access, uint64_t offset = 0, uint32_t phase = 0);
-  void copy(OpKind kind, Lane lane, int device, const std::string &name,
-            std::vector<uint32_t> from, uint32_t phase,
-            std::vector<uint32_t> to, uint64_t bytes);
-  void describe();
-  void entries();
-  void stage();
-  void round(uint32_t r);
-  void update();
-  void updateOnDevice(int block, bool waits, uint32_t coefficient);
-  /// Of sums, masters and moments.
-  Space stateSpace() const {
-    return options.deviceUpdates ? Space::Pinned : Space::Host;
-  }
-
-  const ToyOptions &options;
-  ProgramT table;
-  uint64_t used[3] = {0, 0, 0};
-  uint64_t element = 4;            ///< Of an upload.
-  uint64_t bytes0 = 0, bytes1 = 0; ///< Uploads of the two blocks.
-  std::vector<uint32_t> x, labels, counts, seeds, losses, h, dh,
-      scales; ///< Pinned, by micro-batch of the step.
-  uint32_t pinned0 = 0, pinned1 = 0, sum0 = 0, sum1 = 0; ///< Gradients.
-  std::vector<uint32_t> upload0, upload1, master0, master1, moments0, moments1;
-  uint32_t uploadPhase = 0;
-};
-
-} // namespace
 
 uint32_t ToyBuilder::buffer(const std::string &name, Space space, int device,
                             uint64_t bytes) {
@@ -110,8 +67,9 @@ void ToyBuilder::copy(OpKind kind, Lane lane, int device,
   operand(copied, std::move(to), bytes, 2);
 }
 
-static std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent,
-                                     std::vector<Address> addresses) {
+std::unique_ptr<CallT> testing::kernel(const std::string &symbol,
+                                       int64_t extent,
+                                       std::vector<Address> addresses) {
   auto call = std::make_unique<CallT>();
   call->kind = CallKind::Kernel;
   call->symbol = symbol;
@@ -471,89 +429,6 @@ void ToyBuilder::update() {
       operand(optimizer, block ? upload1 : upload0, block ? bytes1 : bytes0, 2,
               0, uploadPhase);
   }
-}
-
-/// In one piece.
-void ToyBuilder::updateOnDevice(int block, bool waits, uint32_t coefficient) {
-  std::string name = " of block " + std::to_string(block);
-  int device = block % (int)options.devices;
-  uint64_t state = 4 * kToyWeight + (block ? 0 : 4 * kColumns);
-  // Behind the frozen parameter.
-  uint64_t uploadOffset = block ? 0 : 256 * 8;
-  const std::vector<uint32_t> &master = block ? master1 : master0,
-                              &moments = block ? moments1 : moments0;
-  uint64_t masterOffset = options.bf16 ? 0 : uploadOffset;
-  uint64_t scalarBytes = block ? 32 : 64;
-  uint32_t scalars = buffer("scalars" + name, Space::Pinned, -1, scalarBytes);
-  OpT &prepare = op(OpKind::UpdateScalars, Lane::Update, -1, "scalars" + name);
-  prepare.block = block;
-  operand(prepare, {block ? sum1 : sum0}, state, 1);
-  if (waits)
-    operand(prepare, {coefficient}, 4, 1);
-  operand(prepare, {scalars}, scalarBytes, 2);
-  std::vector<uint32_t> here;
-  auto upload = [&](const std::string &what, std::vector<uint32_t> from,
-                    uint64_t offset, uint64_t bytes) {
-    here.push_back(buffer(what + name, Space::Device, device, bytes));
-    OpT &copied =
-        op(OpKind::Upload, Lane::StateUp, device, "upload " + what + name);
-    copied.block = block;
-    operand(copied, std::move(from), bytes, 1, offset);
-    operand(copied, {here.back()}, bytes, 2);
-  };
-  upload("gradient", {block ? sum1 : sum0}, 0, state);
-  upload("master", master, masterOffset, state);
-  upload("moment 0", {moments[0]}, 0, state);
-  upload("moment 1", {moments[1]}, 0, state);
-  upload("scalars", {scalars}, 0, scalarBytes);
-  if (options.bf16)
-    here.insert(here.end() - 1,
-                buffer("copy" + name, Space::Device, device, state / 2));
-  OpT &update =
-      op(OpKind::DeviceUpdate, Lane::StateUp, device, "update" + name);
-  update.block = block;
-  update.entry = (int)table.entries.size();
-  auto entry = std::make_unique<EntryT>();
-  entry->name = "update" + name;
-  entry->arguments = (uint32_t)here.size();
-  for (int member = 0; member < (block ? 1 : 2); ++member) {
-    uint64_t at = member ? 4 * kToyWeight : 0;
-    std::vector<Address> addresses = {Address(0, at), Address(1, at),
-                                      Address(1, at), Address(2, at),
-                                      Address(3, at)};
-    if (options.bf16)
-      addresses.push_back(Address(4, at / 2));
-    addresses.push_back(
-        Address((uint32_t)here.size() - 1, 32 * (uint64_t)member));
-    entry->calls.push_back(
-        kernel(options.bf16 ? "adamw_copy_or_skip" : "adamw_f32_or_skip",
-               member ? kColumns : (int64_t)kToyWeight, addresses));
-  }
-  table.entries.push_back(std::move(entry));
-  for (size_t i = 0; i < here.size(); ++i)
-    operand(update, {here[i]},
-            i + 1 == here.size()     ? scalarBytes
-            : options.bf16 && i == 4 ? state / 2
-                                     : state,
-            i == 0 || i + 1 == here.size() ? 1
-            : options.bf16 && i == 4       ? 2
-                                           : 3);
-  auto download = [&](const std::string &what, uint32_t from,
-                      std::vector<uint32_t> to, uint64_t offset, uint64_t bytes,
-                      uint32_t phase) {
-    OpT &copied = op(OpKind::Download, Lane::StateDown, device,
-                     "download " + what + name);
-    copied.block = block;
-    operand(copied, {from}, bytes, 1);
-    operand(copied, std::move(to), bytes, 2, offset, phase);
-  };
-  download("master", here[1], master, masterOffset, state,
-           master.size() > 1 ? 1 : 0);
-  download("moment 0", here[2], {moments[0]}, 0, state, 0);
-  download("moment 1", here[3], {moments[1]}, 0, state, 0);
-  if (options.bf16)
-    download("copy", here[4], block ? upload1 : upload0, uploadOffset,
-             state / 2, uploadPhase);
 }
 
 ProgramT ToyBuilder::build() {
