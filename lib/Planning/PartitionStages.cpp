@@ -149,7 +149,7 @@ static scheduling::Outcome planWithin(const planning::ModelInfo &info,
                                       Candidate &candidate) {
   uint64_t state = scheduling::updateBytesOnDevice(info.model, machine.devices),
            limit = machine.deviceBytes, excess = 0;
-  if (state >= limit) {
+  if (state && state >= limit) {
     scheduling::Outcome outcome = scheduling::Outcome::failure(
         llvm::formatv("state on its way to be updated takes {0} bytes of each "
                       "device, which has {1}; give less --optimizer-memory, or "

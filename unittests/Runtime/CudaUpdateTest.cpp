@@ -102,19 +102,19 @@ TEST(CudaUpdates, SkippedOnesKeepTheState) {
       for (int i = 0; i < 2; ++i) {
         options.gpu = true;
         options.deviceUpdates = i == 1;
-        Running running(options, 6, watched());
+        Running running(options, 12, watched());
         // Gradients near the end of f32's range.
         for (float &x : running.data.x)
-          x *= 1e5f;
-        for (uint64_t step = 0; step < 6; ++step)
+          x *= 5e15f;
+        for (uint64_t step = 0; step < 12; ++step)
           EXPECT_OK(running.session->start(1));
-        outcomes[i] = outcomeOf(*running.session, 6);
+        outcomes[i] = outcomeOf(*running.session, 12);
         SessionReport report;
         EXPECT_OK(running.session->report(report));
         skipped[i] = report.skippedSteps;
       }
       EXPECT_GT(skipped[0], 0u);
-      EXPECT_LT(skipped[0], 6u);
+      EXPECT_LT(skipped[0], 12u);
       EXPECT_EQ(skipped[0], skipped[1]);
       EXPECT_TRUE(outcomes[0] == outcomes[1]);
     }

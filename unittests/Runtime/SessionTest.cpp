@@ -81,18 +81,18 @@ TEST(Session, SkippedUpdatesOnDevicesKeepTheState) {
       uint32_t skipped[2] = {0, 0};
       for (int i = 0; i < 2; ++i) {
         options.deviceUpdates = i == 1;
-        Running running(options, 6);
+        Running running(options, 12);
         for (float &x : running.data.x)
-          x *= 1e5f;
-        for (uint64_t step = 0; step < 6; ++step)
+          x *= 5e15f;
+        for (uint64_t step = 0; step < 12; ++step)
           EXPECT_OK(running.session->start(1));
-        outcomes[i] = outcomeOf(*running.session, 6);
+        outcomes[i] = outcomeOf(*running.session, 12);
         SessionReport report;
         EXPECT_OK(running.session->report(report));
         skipped[i] = (uint32_t)report.skippedSteps;
       }
       EXPECT_GT(skipped[0], 0u);
-      EXPECT_LT(skipped[0], 6u);
+      EXPECT_LT(skipped[0], 12u);
       EXPECT_EQ(skipped[0], skipped[1]);
       EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
       EXPECT_EQ(outcomes[0].w0, outcomes[1].w0);
