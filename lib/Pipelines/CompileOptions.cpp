@@ -112,6 +112,15 @@ struct Flags {
                "products and generated kernels (auto: library on GPUs)"),
       cl::value_desc("auto|library|decomposed"), cl::init("auto"),
       cl::cat(category)};
+  cl::opt<std::string> optimizerDevice{
+      "optimizer-device",
+      cl::desc("Where parameters are updated; gpu: on the devices, through "
+               "which their state is streamed (default: host)"),
+      cl::value_desc("host|gpu|auto"), cl::init("host"), cl::cat(category)};
+  cl::opt<std::string> optimizerMemory{
+      "optimizer-memory",
+      cl::desc("What state on its way to be updated may take of each device"),
+      cl::value_desc("SIZE"), cl::init("256MiB"), cl::cat(category)};
   cl::opt<int64_t> headChunk{
       "head-chunk",
       cl::desc(
@@ -176,11 +185,26 @@ struct Flags {
                         ? "-" + option->ArgStr + " is given twice"
                         : "--" + option->ArgStr + " is given twice");
     }
-    cl::opt<std::string> *texts[] = {
-        &output,     &loss,      &precision, &optimizer,       &clip,
-        &reduction,  &recompute, &attention, &attentionMemory, &deviceMemory,
-        &hostMemory, &target,    &hostCpu,   &compileTo,       &from,
-        &emit,       &report,    &cudaArch};
+    cl::opt<std::string> *texts[] = {&output,
+                                     &loss,
+                                     &precision,
+                                     &optimizer,
+                                     &clip,
+                                     &reduction,
+                                     &recompute,
+                                     &attention,
+                                     &attentionMemory,
+                                     &deviceMemory,
+                                     &hostMemory,
+                                     &target,
+                                     &hostCpu,
+                                     &compileTo,
+                                     &from,
+                                     &emit,
+                                     &report,
+                                     &cudaArch,
+                                     &optimizerDevice,
+                                     &optimizerMemory};
     for (cl::opt<std::string> *option : texts)
       if (option->getNumOccurrences() > 0 && option->empty())
         return fail((option->ArgStr.size() == 1 ? "-" : "--") + option->ArgStr +
@@ -206,6 +230,8 @@ struct Flags {
                                std::addressof(recompute),
                                std::addressof(attention),
                                std::addressof(attentionMemory),
+                               std::addressof(optimizerDevice),
+                               std::addressof(optimizerMemory),
                                std::addressof(headChunk),
                                std::addressof(lossScale),
                                std::addressof(gradientTransfer),
@@ -303,6 +329,17 @@ llvm::Error takeStep(const Flags &flags, Config &config) {
   if (auto error = take("attention-memory", parseBytes(flags.attentionMemory),
                         config.attentionMemory))
     return error;
+  if (auto error =
+          take("optimizer-device", parseOptimizerDevice(flags.optimizerDevice),
+               config.optimizerDevice))
+    return error;
+  if (auto error = take("optimizer-memory", parseBytes(flags.optimizerMemory),
+                        config.optimizerMemory))
+    return error;
+  if (flags.optimizerMemory.getNumOccurrences() > 0 &&
+      config.optimizerDevice == OptimizerDevice::Host)
+    return fail("--optimizer-memory is for updates on devices: it needs "
+                "--optimizer-device=gpu or auto");
   config.precision = flags.precision;
   if (flags.precision.getNumOccurrences() > 0 && config.precision != "fp32" &&
       config.precision != "bf16" && config.precision != "fp16")

@@ -9,6 +9,7 @@
 #include "rondo/Planning/Model.h"
 #include "rondo/Dialect/Kern/Kern.h"
 #include "rondo/Dialect/Pipe/Entries.h"
+#include "rondo/Scheduling/Updates.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -67,6 +68,11 @@ public:
     model().staleness = config.staleness;
     model().roundGradients = config.roundGradients;
     model().clip = config.clipGradNorm > 0 || model().scaleLoss;
+    model().updateBytes = (uint64_t)config.optimizerMemory;
+    model().updateOnDevice =
+        config.optimizerDevice == OptimizerDevice::Gpu ||
+        (config.optimizerDevice == OptimizerDevice::Auto &&
+         scheduling::chooseUpdates(model(), config.getMachine()).onDevices());
     if (config.weighByLabels)
       addLabelCount();
     return std::move(info);

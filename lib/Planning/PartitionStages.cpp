@@ -9,6 +9,7 @@
 #include "rondo/Dialect/Sched/Translation.h"
 #include "rondo/Planning/Model.h"
 #include "rondo/Planning/Passes.h"
+#include "rondo/Scheduling/Updates.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
@@ -74,6 +75,23 @@ static std::optional<SaveChoice> lastResortOf(Recompute recompute) {
                     "full, elementwise twice"};
 }
 
+/// Where parameters are updated, if anything was said about it, and why.
+static std::string describeUpdates(const scheduling::Model &model,
+                                   const scheduling::Machine &machine,
+                                   OptimizerDevice asked) {
+  std::string where =
+      model.updateOnDevice ? "; updates on devices" : "; updates on the host";
+  if (asked != OptimizerDevice::Auto)
+    return model.updateOnDevice ? where : "";
+  scheduling::UpdateChoice choice = scheduling::chooseUpdates(model, machine);
+  if (choice.areThreads)
+    return where + ", whose threads the devices are";
+  return where + llvm::formatv(": {0:f3} ms through the host's memory, {1:f3} "
+                               "ms over the wires",
+                               choice.host / 1e6, choice.wires / 1e6)
+                     .str();
+}
+
 /// Plans one choice under `limit` bytes a device, all the way to its memory
 /// plan. `excess` is by how much that exceeds the device.
 static scheduling::Outcome planOnce(const planning::ModelInfo &info,
@@ -116,6 +134,7 @@ static scheduling::Outcome planOnce(const planning::ModelInfo &info,
   for (const scheduling::Stage &stage : plan.stages)
     candidate.work += stage.time;
   plan.reason += ("; recompute " + choice.name).str();
+  plan.reason += describeUpdates(info.model, machine, config.optimizerDevice);
   plan.slots.clear();
   plan.rotation = 0;
   return scheduling::Outcome::success();
@@ -128,11 +147,29 @@ static scheduling::Outcome planWithin(const planning::ModelInfo &info,
                                       const Config &config,
                                       const SaveChoice &choice,
                                       Candidate &candidate) {
-  uint64_t limit = machine.deviceBytes, excess = 0;
+  uint64_t state = scheduling::updateBytesOnDevice(info.model, machine.devices),
+           limit = machine.deviceBytes, excess = 0;
+  if (state && state >= limit) {
+    scheduling::Outcome outcome = scheduling::Outcome::failure(
+        llvm::formatv("state on its way to be updated takes {0} bytes of each "
+                      "device, which has {1}; give less --optimizer-memory, or "
+                      "--optimizer-device=host",
+                      state, limit)
+            .str());
+    outcome.infeasible = true;
+    return outcome;
+  }
+  limit -= state;
   while (true) {
     candidate = Candidate();
     scheduling::Outcome outcome =
         planOnce(info, machine, config, choice, limit, candidate, excess);
+    if (!outcome && outcome.infeasible && state)
+      outcome.messages.back() +=
+          llvm::formatv("; {0} bytes more are for state on its way to be "
+                        "updated (--optimizer-memory)",
+                        state)
+              .str();
     if (!outcome || excess == 0)
       return outcome;
     // At least a percent a time, so that this ends soon.
@@ -191,6 +228,10 @@ struct PartitionStages
       consider(*lastResort);
     if (!best)
       return sched::report(info->chain.getLoc(), why);
+    if (config->optimizerDevice == OptimizerDevice::Auto)
+      emitRemark(info->chain.getLoc())
+          << "--optimizer-device=auto"
+          << describeUpdates(info->model, machine, OptimizerDevice::Auto);
     OpBuilder builder(module.getBodyRegion());
     builder.setInsertionPointToEnd(module.getBody());
     planning::writePlan(builder, info->chain.getLoc(),

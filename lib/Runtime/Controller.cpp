@@ -113,10 +113,9 @@ Status Session::Impl::waitIteration(uint64_t step) {
 void Session::Impl::eachLane(
     const std::function<void(const std::string &, Lane &)> &visit) const {
   for (uint32_t d = 0; d < devices.size(); ++d)
-    for (int lane = 0; lane < 5; ++lane)
-      visit(
-          format("device %u %s", d, program::EnumNameLane((program::Lane)lane)),
-          devices[d]->lane((program::Lane)lane));
+    for (uint32_t lane = 0; lane < deviceLanes(); ++lane)
+      visit(format("device %u %s", d, program::EnumNameLane(deviceLane(lane))),
+            devices[d]->lane(deviceLane(lane)));
   visit("host Update", *updateLane);
   visit("host Staging", *stagingLane);
 }

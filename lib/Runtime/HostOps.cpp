@@ -32,7 +32,7 @@ HostOps::HostOps(const Program &program, const Executable &executable,
   std::vector<const program::Op *> optimizers(blocks.size());
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     const program::Op &op = *table.ops()->Get(i);
-    if (op.kind() == OpKind::Optimizer)
+    if (op.kind() == OpKind::Optimizer || op.kind() == OpKind::UpdateScalars)
       optimizers[(uint32_t)op.block()] = &op;
     if (op.kind() == OpKind::Norm)
       for (uint32_t operand = 0; operand + 1 < sizeOf(op.operands()); ++operand)
@@ -49,7 +49,9 @@ HostOps::HostOps(const Program &program, const Executable &executable,
     member.elements = parameters.elements(i);
     member.firstChunk = block.chunks;
     member.masterOffset = masterOffset(table, parameter);
-    bool copies = optimizerOperands(table, *op).upload >= 0;
+    // On devices kernels and copies are those of the program's entries.
+    bool copies = op->kind() == OpKind::Optimizer &&
+                  optimizerOperands(table, *op).upload >= 0;
     member.copyMaster =
         copies && parameter.upload_type() == program::ElementType::F32;
     member.kernel = copies && !member.copyMaster ? executable.optimizerWithCopy
@@ -88,6 +90,8 @@ void HostOps::run(void *context, const TaskCall &call) {
     return self.clip(op, operation.index, call);
   case OpKind::Optimizer:
     return self.update(op, call);
+  case OpKind::UpdateScalars:
+    return self.updateScalars(op, call);
   default:
     return;
   }

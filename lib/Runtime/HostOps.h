@@ -99,6 +99,16 @@ private:
   void norm(const program::Op &op, const TaskCall &call);
   void clip(const program::Op &op, uint32_t index, const TaskCall &call);
   void update(const program::Op &op, const TaskCall &call);
+  void updateScalars(const program::Op &op, const TaskCall &call);
+  /// Whether the step's update may begin; from then on it is that of a failed
+  /// step if the step fails. Keeps the gradient if it was asked for.
+  bool beginUpdate(const program::Op &op, const TaskCall &call);
+  /// What the kernel of the optimizer reads, of no one parameter.
+  void fillScalars(const TaskCall &call, int coefficient,
+                   float (&scalars)[8]) const;
+  /// Adds what is one parameter's.
+  static void fillParameter(const program::Parameter &parameter, double rate,
+                            float (&scalars)[8]);
   bool lacksLabels(uint32_t step, uint32_t microBatch);
   std::string stopped(uint32_t step, uint32_t index) const;
   std::string advice(uint32_t step) const;

@@ -233,34 +233,69 @@ struct HostOps::Update {
   float constants[8];
 };
 
-void HostOps::update(const program::Op &op, const TaskCall &call) {
-  const Block &block = blocks[(size_t)op.block()];
-  if (!failure.beginUpdate(call.iteration))
-    return;
-  const program::Optimizer &optimizer = *table.optimizer();
-  bool scales = optimizer.loss_scale() > 0;
-  bool narrow = isNarrow(op, 0, *table.blocks()->Get((uint32_t)op.block()));
+bool HostOps::beginUpdate(const program::Op &op, const TaskCall &call) {
+  if (call.iteration >= failure.stop.load(std::memory_order_acquire) ||
+      !failure.beginUpdate(call.iteration))
+    return false;
+  bool scales = table.optimizer()->loss_scale() > 0;
   if (call.iteration == captureStep.load(std::memory_order_relaxed))
     parameters.captureGradient(
-        (uint32_t)op.block(), call.arguments[0], narrow,
+        (uint32_t)op.block(), call.arguments[0],
+        isNarrow(op, 0, *table.blocks()->Get((uint32_t)op.block())),
         scales ? 1 / results[call.iteration % 2]->lossScale : 1);
+  return true;
+}
+
+void HostOps::fillScalars(const TaskCall &call, int coefficient,
+                          float (&scalars)[8]) const {
+  const program::Optimizer &optimizer = *table.optimizer();
   // Steps that were skipped have not moved the moments.
-  double time = scales ? (double)scaling.updates : (double)call.iteration + 1;
+  double time = optimizer.loss_scale() > 0 ? (double)scaling.updates
+                                           : (double)call.iteration + 1;
+  scalars[1] = (float)optimizer.beta1();
+  scalars[2] = (float)optimizer.beta2();
+  scalars[3] = (float)optimizer.epsilon();
+  scalars[5] = (float)(1 - std::pow(optimizer.beta1(), time));
+  scalars[6] = (float)std::sqrt(1 - std::pow(optimizer.beta2(), time));
+  scalars[7] = coefficient < 0 ? 1.0f : loadF32(call.arguments[coefficient]);
+}
+
+void HostOps::fillParameter(const program::Parameter &parameter, double rate,
+                            float (&scalars)[8]) {
+  scalars[0] = (float)(rate * (double)parameter.learning_rate_scale());
+  scalars[4] = parameter.weight_decay();
+}
+
+/// For updates on devices: a step that failed, or is skipped, leaves the state
+/// as it is.
+void HostOps::updateScalars(const program::Op &op, const TaskCall &call) {
+  uint32_t last = sizeOf(op.operands()) - 1;
+  float scalars[8] = {};
+  if (beginUpdate(op, call))
+    fillScalars(call, last == 2 ? 1 : -1, scalars);
+  else
+    scalars[7] = kSkip;
+  double rate = learningRate.at(call.iteration);
+  std::byte *target = call.arguments[last];
+  for (const Member &member : blocks[(size_t)op.block()].members) {
+    fillParameter(*member.parameter, rate, scalars);
+    std::memcpy(target, scalars, sizeof scalars);
+    target += sizeof scalars;
+  }
+}
+
+void HostOps::update(const program::Op &op, const TaskCall &call) {
+  const Block &block = blocks[(size_t)op.block()];
+  if (!beginUpdate(op, call))
+    return;
   Update job{this,
              &block,
              optimizerOperands(table, op),
              call.arguments,
              learningRate.at(call.iteration),
-             narrow,
+             isNarrow(op, 0, *table.blocks()->Get((uint32_t)op.block())),
              {}};
-  job.constants[1] = (float)optimizer.beta1();
-  job.constants[2] = (float)optimizer.beta2();
-  job.constants[3] = (float)optimizer.epsilon();
-  job.constants[5] = (float)(1 - std::pow(optimizer.beta1(), time));
-  job.constants[6] = (float)std::sqrt(1 - std::pow(optimizer.beta2(), time));
-  job.constants[7] = job.operands.coefficient < 0
-                         ? 1.0f
-                         : loadF32(call.arguments[job.operands.coefficient]);
+  fillScalars(call, job.operands.coefficient, job.constants);
   if (job.constants[7] == kSkip)
     return skip(job);
   pool.run(
@@ -273,9 +308,7 @@ void HostOps::update(const program::Op &op, const TaskCall &call) {
                  end = std::min(member.elements, begin + kChunk);
         float scalars[8];
         std::memcpy(scalars, job.constants, sizeof scalars);
-        scalars[0] =
-            (float)(job.rate * (double)parameter.learning_rate_scale());
-        scalars[4] = parameter.weight_decay();
+        fillParameter(parameter, job.rate, scalars);
         void *pointers[8];
         int count = 0;
         auto add = [&](int operand, uint64_t offset) {

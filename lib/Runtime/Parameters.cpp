@@ -42,12 +42,7 @@ constexpr uint64_t kChunk = 64 * 1024;
 Parameters::Parameters(const Program &program, Buffer pinned, Buffer host,
                        WorkerPool &workers)
     : program(program), table(program.table()), pinned(pinned), host(host),
-      workers(workers), optimizers(sizeOf(table.blocks())) {
-  for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
-    if (const program::Op *op = table.ops()->Get(i);
-        op->kind() == program::OpKind::Optimizer)
-      optimizers[(uint32_t)op->block()] = op;
-}
+      workers(workers), states(stateOperands(table)) {}
 
 std::byte *Parameters::address(uint32_t index) const {
   const program::Buffer &buffer = *table.buffers()->Get(index);
@@ -55,11 +50,11 @@ std::byte *Parameters::address(uint32_t index) const {
          buffer.offset();
 }
 
-std::byte *Parameters::operandAddress(const program::Op &op, int index,
-                                      uint64_t iteration) const {
-  const program::Operand &operand = *op.operands()->Get((uint32_t)index);
+std::byte *Parameters::operandAddress(const program::Operand &operand,
+                                      bool isPiece, uint64_t iteration) const {
   uint64_t instance = (iteration + operand.phase()) % operand.buffers()->size();
-  return address(operand.buffers()->Get((uint32_t)instance)) + operand.offset();
+  return address(operand.buffers()->Get((uint32_t)instance)) +
+         (isPiece ? 0 : operand.offset());
 }
 
 int64_t Parameters::find(const std::string &name) const {
@@ -407,17 +402,15 @@ Parameters::Stored Parameters::locate(uint32_t index, Quantity quantity,
     return {address(table.blocks()->Get(parameter.block())->upload()->Get(0)) +
                 parameter.member_offset(),
             parameter.upload_type()};
-  const program::Op &op = *optimizerOp(parameter.block());
-  OptimizerOperands operands = optimizerOperands(table, op);
+  const StateOperands &state = states[parameter.block()];
   if (quantity == Quantity::Value)
-    return {(iterations == 0
-                 ? operandAddress(op, operands.masterIn, 0)
-                 : operandAddress(op, operands.masterOut, iterations - 1)) +
+    return {(iterations == 0 ? operandAddress(*state.masterIn, state.isPiece, 0)
+                             : operandAddress(*state.masterOut, state.isPiece,
+                                              iterations - 1)) +
                 masterOffset(table, parameter),
             ElementType::F32};
-  return {operandAddress(
-              op, operands.moments + (quantity == Quantity::SecondMoment),
-              iterations ? iterations - 1 : 0) +
+  return {operandAddress(*state.moments[quantity == Quantity::SecondMoment],
+                         state.isPiece, iterations ? iterations - 1 : 0) +
               parameter.state_offset(),
           ElementType::F32};
 }
@@ -448,13 +441,11 @@ Status Parameters::write(uint32_t index, Quantity quantity,
   }
   if (!parameter.trainable() || quantity == Quantity::Gradient)
     return userError(fullName(parameter) + ": has no such state to write");
-  const program::Op &op = *optimizerOp(parameter.block());
-  int operand = optimizerOperands(table, op).moments +
-                (quantity == Quantity::SecondMoment);
-  for (uint64_t instance = 0;
-       instance < op.operands()->Get((uint32_t)operand)->buffers()->size();
-       ++instance)
-    std::memcpy(operandAddress(op, operand, instance) +
+  const StateOperands &state = states[parameter.block()];
+  const program::Operand &operand =
+      *state.moments[quantity == Quantity::SecondMoment];
+  for (uint64_t instance = 0; instance < operand.buffers()->size(); ++instance)
+    std::memcpy(operandAddress(operand, state.isPiece, instance) +
                     parameter.state_offset(),
                 values, 4 * elements(index));
   return Status::success();
@@ -463,7 +454,7 @@ Status Parameters::write(uint32_t index, Quantity quantity,
 void Parameters::enableGradients() {
   gradients.resize(sizeOf(table.blocks()));
   for (uint32_t block = 0; block < gradients.size(); ++block)
-    if (optimizers[block])
+    if (states[block].masterIn)
       gradients[block].resize(table.blocks()->Get(block)->gradient_bytes() / 4);
 }
 

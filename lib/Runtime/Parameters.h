@@ -90,17 +90,14 @@ private:
   void store(uint32_t index, const Source &source);
   Stored locate(uint32_t index, Quantity quantity, uint64_t iterations) const;
   std::byte *address(uint32_t buffer) const;
-  const program::Op *optimizerOp(uint32_t block) const {
-    return optimizers[block];
-  }
-  std::byte *operandAddress(const program::Op &op, int operand,
+  std::byte *operandAddress(const program::Operand &operand, bool isPiece,
                             uint64_t iteration) const;
 
   const Program &program;
   const program::Program &table;
   Buffer pinned, host;
   WorkerPool &workers;
-  std::vector<const program::Op *> optimizers; ///< By block.
+  std::vector<StateOperands> states; ///< By block.
   std::map<std::string, std::unique_ptr<MappedFile>> files;
   std::vector<std::vector<float>> gradients; ///< By block.
   bool captured = false;

@@ -8,6 +8,7 @@
 
 #include "rondo/Runtime/Program.h"
 #include "Safetensors.h"
+#include "rondo/Runtime/Device.h"
 #include "rondo/Runtime/OutputFile.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
@@ -212,6 +213,41 @@ rondo::runtime::optimizerOperands(const program::Program &table,
   if ((int)sizeOf(op.operands()) > next)
     operands.upload = next;
   return operands;
+}
+
+uint32_t rondo::runtime::usedDeviceLanes(const program::Program &table) {
+  for (uint32_t i = 0; i < sizeOf(table.ops()); ++i)
+    if (table.ops()->Get(i)->lane() == program::Lane::StateUp)
+      return kDeviceLanes;
+  return kAlwaysLanes;
+}
+
+std::vector<StateOperands>
+rondo::runtime::stateOperands(const program::Program &table) {
+  std::vector<StateOperands> result(sizeOf(table.blocks()));
+  for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
+    const program::Op &op = *table.ops()->Get(i);
+    if (op.kind() == program::OpKind::Optimizer) {
+      OptimizerOperands own = optimizerOperands(table, op);
+      auto get = [&](int operand) {
+        return op.operands()->Get((uint32_t)operand);
+      };
+      result[(uint32_t)op.block()] = {get(own.masterIn),
+                                      get(own.masterOut),
+                                      {get(own.moments), get(own.moments + 1)}};
+    }
+    if (op.kind() != program::OpKind::DeviceUpdate ||
+        result[(uint32_t)op.block()].masterIn)
+      continue;
+    auto there = [&](uint32_t at, uint32_t operand) {
+      return table.ops()->Get(at)->operands()->Get(operand);
+    };
+    result[(uint32_t)op.block()] = {there(i - kStateUploads + 1, 0),
+                                    there(i + 1, 1),
+                                    {there(i + 2, 1), there(i + 3, 1)},
+                                    true};
+  }
+  return result;
 }
 
 uint64_t rondo::runtime::masterOffset(const program::Program &table,

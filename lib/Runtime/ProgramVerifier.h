@@ -72,6 +72,9 @@ private:
   void checkStaging(const program::Op &op, const std::string &what);
   void checkUpdate(const program::Op &op, const std::string &what);
   void checkOptimizer(const program::Op &op, const std::string &what);
+  void checkUpdateScalars(const program::Op &op, const std::string &what);
+  void checkDeviceUpdate(uint32_t index, const std::string &what);
+  void checkPieces();
   void checkOrder();
 
   bool scalesLoss() const {
@@ -102,7 +105,13 @@ private:
   std::map<program::OpKind, uint32_t> kinds;
   std::vector<std::vector<uint32_t>>
       members;                 ///< Per block: its trainable parameters.
-  std::set<int32_t> optimized; ///< Blocks with an Optimizer op.
+  std::set<int32_t> optimized; ///< Blocks with an Optimizer op, or scalars.
+  /// What comes back of each block's updates on devices, in bytes: master,
+  /// moments, upload copy.
+  struct Ranges {
+    std::vector<std::pair<uint64_t, uint64_t>> parts[4];
+  };
+  std::map<int32_t, Ranges> pieces;
 };
 
 } // namespace rondo::runtime

@@ -141,11 +141,11 @@ Status Session::report(SessionReport &report) {
     report.lanes.push_back(
         {name, (double)(lane.busy() - busy) / 1e9, lane.copied() - copied});
   });
-  // Device lanes come first, five a device, compute before the others.
+  // Device lanes come first, compute before a device's others.
   if (report.seconds > 0) {
     double computing = 0;
     for (size_t d = 0; d < impl->devices.size(); ++d)
-      computing += report.lanes[5 * d].busySeconds;
+      computing += report.lanes[impl->deviceLanes() * d].busySeconds;
     report.bubble = std::max(
         0.0, 1 - computing / (report.seconds * (double)impl->devices.size()));
   }

@@ -28,8 +28,8 @@ Session::Impl::Impl(const Program &program, const SessionOptions &options)
 
 /// Most tasks of two iterations on one lane of each kind, whichever device
 /// plays whom.
-void Session::Impl::planCapacity(uint32_t (&capacity)[7]) const {
-  std::vector<uint32_t> counts(7 * (size_t)table.devices());
+void Session::Impl::planCapacity(uint32_t (&capacity)[kLanes]) const {
+  std::vector<uint32_t> counts(kLanes * (size_t)table.devices());
   for (uint32_t i = 0; i < sizeOf(table.ops()); ++i) {
     const program::Op &op = *table.ops()->Get(i);
     size_t device = op.device() < 0 ? 0 : (size_t)op.device();
@@ -76,6 +76,7 @@ void Session::Impl::buildTasks() {
       task.bytes = op.operands()->Get(0)->bytes();
       break;
     case OpKind::Launch:
+    case OpKind::DeviceUpdate:
       task.kind = TaskKind::Launch;
       task.entry = (uint32_t)op.entry();
       task.failed = HostOps::launchFailed;
@@ -85,6 +86,7 @@ void Session::Impl::buildTasks() {
       task.kind = TaskKind::Host;
       task.host = HostOps::run;
       task.context = &operations[i];
+      task.always = op.kind() == OpKind::UpdateScalars;
       break;
     }
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w) {
@@ -99,7 +101,7 @@ void Session::Impl::buildTasks() {
     }
     // No update before the step's loss is known to be finite: the state stays
     // that of a whole number of steps.
-    if (op.kind() == OpKind::Optimizer)
+    if (op.kind() == OpKind::Optimizer || op.kind() == OpKind::UpdateScalars)
       task.waits.push_back({&events[lossOp], 0, lossOp});
   }
 }
@@ -235,12 +237,13 @@ Status Session::Impl::open() {
   buildTasks();
   // Salts beyond those of the devices' lanes.
   uint64_t salt = (uint64_t)table.devices() * 8;
-  updateLane =
-      std::make_unique<HostLane>("Update", nullptr, deviceOptions.capacity[5],
-                                 options.delays, salt, &failure.stop);
-  stagingLane =
-      std::make_unique<HostLane>("Staging", nullptr, deviceOptions.capacity[6],
-                                 options.delays, salt + 1, &failure.stop);
+  updateLane = std::make_unique<HostLane>(
+      "Update", nullptr, deviceOptions.capacity[(size_t)program::Lane::Update],
+      options.delays, salt, &failure.stop);
+  stagingLane = std::make_unique<HostLane>(
+      "Staging", nullptr,
+      deviceOptions.capacity[(size_t)program::Lane::Staging], options.delays,
+      salt + 1, &failure.stop);
   controller = std::thread([this] { control(); });
   if (options.watchdogSeconds == 0) {
     const program::Prediction *predicted = table.prediction();

@@ -26,7 +26,7 @@ struct Session::Impl {
   // Session.cpp: what is built once.
   Status open();
   void buildTasks();
-  void planCapacity(uint32_t (&capacity)[7]) const;
+  void planCapacity(uint32_t (&capacity)[kLanes]) const;
   Status allocateEvents();
   void touchHostMemory();
   static void deviceFailed(void *context, const DeviceFailure &failure,
@@ -48,6 +48,8 @@ struct Session::Impl {
   Status waitIteration(uint64_t step);
   void watch();
   std::string describeLanes() const;
+  /// How many lanes of a device the program uses.
+  uint32_t deviceLanes() const { return usedDeviceLanes(table); }
   /// Every lane with its name, device lanes first.
   void
   eachLane(const std::function<void(const std::string &, Lane &)> &visit) const;

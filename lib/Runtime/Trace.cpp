@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "rondo/Runtime/Trace.h"
+#include "rondo/Runtime/Device.h"
 #include <nlohmann/json.hpp>
 
 using namespace rondo;
@@ -37,11 +38,11 @@ TraceWriter::TraceWriter(std::FILE *file, const program::Program &table)
   std::fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
   for (uint32_t device = 0; device < table.devices(); ++device) {
     addName("process_name", device, 0, format("device %u", device));
-    for (int lane = 0; lane < 5; ++lane)
-      addName("thread_name", device, lane,
-              program::EnumNameLane((program::Lane)lane));
+    for (uint32_t lane = 0; lane < usedDeviceLanes(table); ++lane)
+      addName("thread_name", device, (int)deviceLane(lane),
+              program::EnumNameLane(deviceLane(lane)));
   }
-  for (int lane = 5; lane < 7; ++lane)
+  for (int lane : {(int)program::Lane::Update, (int)program::Lane::Staging})
     addName("thread_name", table.devices(), lane,
             program::EnumNameLane((program::Lane)lane));
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProgramVerifier.h"
+#include "rondo/Runtime/Device.h"
 #include <algorithm>
 #include <tuple>
 
@@ -24,12 +25,13 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
   switch (kind) {
   case OpKind::Upload:
     return lane == ProgramLane::ParameterUp ||
-           lane == ProgramLane::ActivationUp;
+           lane == ProgramLane::ActivationUp || lane == ProgramLane::StateUp;
   case OpKind::Download:
     return lane == ProgramLane::GradientDown ||
-           lane == ProgramLane::ActivationDown;
+           lane == ProgramLane::ActivationDown ||
+           lane == ProgramLane::StateDown;
   case OpKind::PeerCopy:
-    return lane > ProgramLane::Compute && lane < ProgramLane::Update;
+    return lane != ProgramLane::Compute && !isHostLane(lane);
   case OpKind::Launch:
   case OpKind::Zero:
   case OpKind::Round:
@@ -43,7 +45,10 @@ static bool laneTakes(ProgramLane lane, OpKind kind) {
   case OpKind::Norm:
   case OpKind::Clip:
   case OpKind::Optimizer:
+  case OpKind::UpdateScalars:
     return lane == ProgramLane::Update;
+  case OpKind::DeviceUpdate:
+    return lane == ProgramLane::StateUp;
   }
   return false;
 }
@@ -71,11 +76,12 @@ void Verifier::checkOps() {
     if (!members[block].empty() && !optimized.count((int32_t)block))
       fail("%s has trainable parameters but no Optimizer operation",
            quoted("block", block, table.blocks()->Get(block)->name()).c_str());
+  checkPieces();
 }
 
 void Verifier::checkOp(uint32_t index) {
   const program::Op &op = *table.ops()->Get(index);
-  if (op.kind() > OpKind::Round || op.lane() > ProgramLane::Staging) {
+  if (op.kind() > OpKind::DeviceUpdate || op.lane() > ProgramLane::StateDown) {
     fail("op %u: kind %d on lane %d", index, (int)op.kind(), (int)op.lane());
     return;
   }
@@ -84,7 +90,7 @@ void Verifier::checkOp(uint32_t index) {
   if (!laneTakes(op.lane(), op.kind()))
     fail("%s: a %s does not run on lane %s", what.c_str(),
          program::EnumNameOpKind(op.kind()), program::EnumNameLane(op.lane()));
-  bool host = op.lane() >= ProgramLane::Update;
+  bool host = isHostLane(op.lane());
   if (host ? op.device() != -1
            : op.device() < 0 || (uint32_t)op.device() >= table.devices())
     fail("%s: on device %d of %u", what.c_str(), op.device(), table.devices());
@@ -134,6 +140,8 @@ void Verifier::checkOp(uint32_t index) {
     return;
   case OpKind::Launch:
     return checkLaunch(op, what);
+  case OpKind::DeviceUpdate:
+    return checkDeviceUpdate(index, what);
   case OpKind::StageInput:
   case OpKind::CountLabels:
   case OpKind::Seed:
@@ -176,7 +184,7 @@ bool Verifier::checkOperand(const program::Operand &operand,
 }
 
 void Verifier::checkSpaces(const program::Op &op, const std::string &what) {
-  bool host = op.lane() >= ProgramLane::Update;
+  bool host = isHostLane(op.lane());
   for (uint32_t i = 0; i < operandCount(op); ++i) {
     const program::Operand &operand = *op.operands()->Get(i);
     const program::Buffer &buffer =
@@ -307,6 +315,8 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
       fail("%s: without a norm to clip to", what.c_str());
     return;
   }
+  case OpKind::UpdateScalars:
+    return checkUpdateScalars(op, what);
   default:
     return checkOptimizer(op, what);
   }
@@ -394,20 +404,27 @@ void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
 
 /// The runtime holds every update until the step's loss is known to be finite.
 /// That must not close a circle: the loss must not need an update of its own
-/// step. All other order goes forward in the list, by checkOp.
+/// step. All other order goes forward in the list, by checkOp, and so must this
+/// where devices update: once their streams are full, nothing else is issued.
 void Verifier::checkOrder() {
   uint32_t count = sizeOf(table.ops());
   std::vector<bool> afterUpdate(count);
+  bool lossComes = false;
   std::map<std::pair<int, int>, uint32_t> last;
   for (uint32_t i = 0; i < count; ++i) {
     const program::Op &op = *table.ops()->Get(i);
     std::pair<int, int> lane{(int)op.lane(), op.device()};
-    bool after = op.kind() == OpKind::Optimizer;
+    bool after =
+        op.kind() == OpKind::Optimizer || op.kind() == OpKind::UpdateScalars;
     if (auto before = last.find(lane); before != last.end())
       after |= afterUpdate[before->second];
     for (uint32_t w = 0; w < sizeOf(op.waits()); ++w)
       if (op.waits()->Get(w)->distance() == 0)
         after |= afterUpdate[op.waits()->Get(w)->op()];
+    lossComes |= op.kind() == OpKind::Loss;
+    if (op.kind() == OpKind::UpdateScalars && !lossComes)
+      fail("%s is issued before the step's loss, which it waits for",
+           opText(table, i).c_str());
     if (after && op.kind() == OpKind::Loss)
       fail("%s needs an update of its own step", opText(table, i).c_str());
     afterUpdate[i] = after;

@@ -83,7 +83,7 @@ private:
       return schedule.devices * kDeviceLanes +
              (op.lane == LaneKind::Staging ? 1 : 0);
     return schedule.physicalDevice(op.device, node / ops) * kDeviceLanes +
-           (uint32_t)op.lane;
+           laneIndex(op.lane);
   }
   std::string describe(Node node) const;
 

@@ -91,10 +91,9 @@ private:
   void replay(uint64_t iteration, std::vector<std::vector<Wait>> &waits);
   uint32_t laneOf(const Op &op, uint64_t iteration) const {
     if (isHostLane(op.lane))
-      return schedule.devices * kDeviceLanes +
-             ((uint32_t)op.lane - (uint32_t)LaneKind::Update);
+      return schedule.devices * kDeviceLanes + laneIndex(op.lane);
     return schedule.physicalDevice(op.device, iteration) * kDeviceLanes +
-           (uint32_t)op.lane;
+           laneIndex(op.lane);
   }
 
   Schedule &schedule;

@@ -105,7 +105,7 @@ Operand HostBuffers::master(uint32_t block, bool next, Access access) {
     return copies(block, next ? 1 : 0, access);
   const ParameterBlock &info = model.blocks[block];
   return single(ofBlock(HostUse::Master, block),
-                "master of '" + info.name + "'", Space::Host,
+                "master of '" + info.name + "'", stateSpace(),
                 info.gradientBytes, access);
 }
 
@@ -113,7 +113,7 @@ Operand HostBuffers::moment(uint32_t block, uint32_t index) {
   const ParameterBlock &info = model.blocks[block];
   return single(ofBlock(HostUse::Moment, block, index),
                 "moment " + std::to_string(index) + " of '" + info.name + "'",
-                Space::Host, info.gradientBytes, Access::ReadWrite);
+                stateSpace(), info.gradientBytes, Access::ReadWrite);
 }
 
 Operand HostBuffers::landing(uint32_t block, uint32_t layer, Access access) {
@@ -130,7 +130,7 @@ Operand HostBuffers::sum(uint32_t block, uint32_t layer, Access access) {
   ValueKey key{ValueKind::Gradient, block, layer};
   return single({HostUse::Sum, key},
                 "sum over rounds of the " + describeValue(model, key),
-                landsThere ? Space::Pinned : Space::Host,
+                landsThere ? Space::Pinned : stateSpace(),
                 model.blocks[block].gradientBytes, access);
 }
 
@@ -144,6 +144,12 @@ Operand HostBuffers::lossScale(Access access) {
   if (model.staleness == 0)
     return single({HostUse::Scale}, "loss scale", Space::Host, 4, access);
   return both({HostUse::Scale}, "loss scale", Space::Host, 4, 0, access);
+}
+
+Operand HostBuffers::scalars(uint32_t block, uint64_t bytes, Access access) {
+  return single(ofBlock(HostUse::Scalars, block),
+                "scalars of the update of '" + model.blocks[block].name + "'",
+                Space::Pinned, bytes, access);
 }
 
 Operand HostBuffers::coefficient(Access access) {

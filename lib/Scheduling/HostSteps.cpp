@@ -106,6 +106,11 @@ Operand IterationBuilder::gradientOf(uint32_t block, Access access) {
 }
 
 void IterationBuilder::emitUpdates(size_t slot) {
+  // No update begins before the step's loss is known. What devices are to do
+  // is issued in this order, and their streams may be full before its end.
+  bool lossFirst = model.updateOnDevice;
+  if (slot == lossSlot && lossFirst)
+    emitLoss();
   // The order in which gradients become complete: backward's.
   for (uint32_t b = (uint32_t)blocks.size(); b-- > 0;) {
     const BlockState &state = blocks[b];
@@ -138,7 +143,7 @@ void IterationBuilder::emitUpdates(size_t slot) {
     op.block = (int32_t)b;
     op.duration = hostTime(op);
   }
-  if (slot == lossSlot)
+  if (slot == lossSlot && !lossFirst)
     emitLoss();
   if (!model.clip || slot + 1 != plan.slots.size())
     return;
@@ -165,6 +170,8 @@ void IterationBuilder::emitUpdates(size_t slot) {
 }
 
 void IterationBuilder::emitOptimizer(uint32_t block) {
+  if (model.updateOnDevice)
+    return emitDeviceUpdates(block);
   Op &op = emit(OpKind::Optimizer, LaneKind::Update,
                 "update " + model.blocks[block].name);
   op.operands.push_back(gradientOf(block, Access::Read));

@@ -144,7 +144,12 @@ const StageFacts &Partitioner::facts(StageKind kind, uint32_t begin,
   result.pace.begin = begin;
   result.pace.end = end;
   // Gradient, master and moments are read, master and moments written.
-  if (problem.machine.hostBandwidth > 0)
+  if (model.updateOnDevice)
+    result.pace.update =
+        predictCopy(problem.machine, true,
+                    result.stage.gradientBytes * (2 + model.momentsPerElement) /
+                        problem.machine.devices);
+  else if (problem.machine.hostBandwidth > 0)
     result.pace.update = (double)result.stage.gradientBytes *
                          (3 + 2 * model.momentsPerElement) /
                          problem.machine.hostBandwidth * 1e9;

@@ -41,10 +41,9 @@ Simulation rondo::scheduling::simulate(Schedule &schedule,
       Op &op = schedule.ops[i];
       uint32_t lane =
           isHostLane(op.lane)
-              ? schedule.devices * kDeviceLanes + (uint32_t)op.lane -
-                    (uint32_t)LaneKind::Update
+              ? schedule.devices * kDeviceLanes + laneIndex(op.lane)
               : schedule.physicalDevice(op.device, t) * kDeviceLanes +
-                    (uint32_t)op.lane;
+                    laneIndex(op.lane);
       double start = laneFree[lane];
       for (const Wait &wait : op.waits)
         if (wait.distance <= t)
@@ -72,8 +71,8 @@ Simulation rondo::scheduling::simulate(Schedule &schedule,
   double busy = 0;
   for (const Op &op : schedule.ops) {
     if (isHostLane(op.lane)) {
-      result.laneBusy[schedule.devices * kDeviceLanes + (uint32_t)op.lane -
-                      (uint32_t)LaneKind::Update] += op.duration;
+      result.laneBusy[schedule.devices * kDeviceLanes + laneIndex(op.lane)] +=
+          op.duration;
       continue;
     }
     // An iteration's work is one device's in one iteration, another's in the
@@ -81,7 +80,7 @@ Simulation rondo::scheduling::simulate(Schedule &schedule,
     uint32_t turns = schedule.period;
     for (uint32_t t = 0; t < turns; ++t)
       result.laneBusy[schedule.physicalDevice(op.device, t) * kDeviceLanes +
-                      (uint32_t)op.lane] += op.duration / turns;
+                      laneIndex(op.lane)] += op.duration / turns;
     if (op.lane == LaneKind::Compute)
       busy += op.duration;
     if (op.kind == OpKind::Upload)

@@ -57,6 +57,10 @@ const char *detail::laneName(LaneKind lane) {
     return "activation_up";
   case LaneKind::ActivationDown:
     return "activation_down";
+  case LaneKind::StateUp:
+    return "state_up";
+  case LaneKind::StateDown:
+    return "state_down";
   case LaneKind::Update:
     return "update";
   case LaneKind::Staging:

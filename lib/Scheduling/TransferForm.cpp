@@ -24,15 +24,19 @@ using namespace rondo::scheduling::detail;
 static bool runsOn(OpKind kind, LaneKind lane) {
   switch (kind) {
   case OpKind::Upload:
-    return lane == LaneKind::ParameterUp || lane == LaneKind::ActivationUp;
+    return lane == LaneKind::ParameterUp || lane == LaneKind::ActivationUp ||
+           lane == LaneKind::StateUp;
   case OpKind::Download:
-    return lane == LaneKind::GradientDown || lane == LaneKind::ActivationDown;
+    return lane == LaneKind::GradientDown || lane == LaneKind::ActivationDown ||
+           lane == LaneKind::StateDown;
   case OpKind::PeerCopy:
     return true; // Refused as such.
   case OpKind::Launch:
   case OpKind::Zero:
   case OpKind::Round:
     return lane == LaneKind::Compute;
+  case OpKind::DeviceUpdate:
+    return lane == LaneKind::StateUp;
   case OpKind::StageInput:
   case OpKind::CountLabels:
   case OpKind::Seed:
@@ -126,6 +130,20 @@ std::vector<Replay::Form> Replay::formOf(const Op &op) const {
       form.push_back({upload, W});
     return form;
   }
+  case OpKind::UpdateScalars:
+    form = {{whole, R}};
+    if (model.clip)
+      form.push_back({4, R});
+    form.push_back({scalarBytes((size_t)op.block), W});
+    return form;
+  case OpKind::DeviceUpdate:
+    // How much of the block it is `updatePiece` sees.
+    form = {{0, R}};
+    form.insert(form.end(), 1 + model.momentsPerElement, {0, RW});
+    if (!model.uploadIsMaster)
+      form.push_back({0, W});
+    form.push_back({scalarBytes((size_t)op.block), R});
+    return form;
   default:
     return {{0, R}, {0, W}};
   }
@@ -166,7 +184,10 @@ void Replay::checkForm(const Op &op, const std::vector<Form> &form) {
       complain(op, "says that operand " + std::to_string(i) + " is " +
                        words[(size_t)operand.access] + ", but it is " +
                        words[(size_t)form[i].access]);
-    checkRange(op, i, form[i].offset, form[i].bytes);
+    // State travels in pieces of the host's buffers.
+    if (!isOfState(op) || op.kind == OpKind::DeviceUpdate ||
+        schedule.buffers[operand.buffers[0]].space == Space::Device)
+      checkRange(op, i, form[i].offset, form[i].bytes);
     for (size_t j = 0; j < i; ++j) {
       const Operand &other = op.operands[j];
       // An update may be in place.
@@ -197,9 +218,10 @@ bool Replay::checkRange(const Op &op, size_t operand, uint64_t offset,
   return false;
 }
 
-/// An op of a device serves a slot of the plan, on its device.
+/// An op of a device serves a slot of the plan, on its device. State goes to
+/// any device.
 void Replay::checkSlot(const Op &op) {
-  if (isHostLane(op.lane))
+  if (isHostLane(op.lane) || isOfState(op))
     return;
   if (op.slot < 0 || (size_t)op.slot >= plan.slots.size())
     return complain(op, "serves slot " + std::to_string(op.slot) + " of " +
@@ -226,10 +248,13 @@ void Replay::checkSlot(const Op &op) {
                      ", which" + name + " does not run");
 }
 
-/// No op does again what one before it did.
+/// No op does again what one before it did. Those of state are told apart by
+/// what they find.
 void Replay::checkTwins() {
   std::map<std::vector<uint64_t>, std::vector<const Op *>> seen;
   for (const Op &op : schedule.ops) {
+    if (isOfState(op))
+      continue;
     std::vector<uint64_t> key{(uint64_t)op.kind,  (uint64_t)op.device,
                               (uint64_t)op.layer, (uint64_t)op.slot,
                               (uint64_t)op.round, (uint64_t)op.microBatch,

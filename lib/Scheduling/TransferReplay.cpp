@@ -28,7 +28,8 @@ std::string Replay::text(const Symbol &s) const {
                                       "moments",
                                       "squares",
                                       "clip coefficient",
-                                      "loss scale"};
+                                      "loss scale",
+                                      "scalars of an update"};
   return std::string(names[(size_t)s.kind]) + " (" + std::to_string(s.a) +
          ", " + std::to_string(s.b) + ", " + std::to_string(s.set) + "; step " +
          std::to_string(s.step) + " round " + std::to_string(s.round) + " mb " +
@@ -51,6 +52,10 @@ bool Replay::expect(const Op &op, size_t operand, const Symbol &wanted) {
 
 void Replay::copy(const Op &op) {
   const Symbol &source = at(op, 0);
+  if (op.kind == OpKind::Upload && parts.count(bufferOf(op, 0))) {
+    complain(op, "copies a block's parameters when a part of them is updated");
+    return;
+  }
   if (source.kind == Kind::Nothing) {
     complain(op, "copies what nothing wrote");
     return;
@@ -258,6 +263,16 @@ void Replay::accumulate(const Op &op) {
   target = {Kind::Total, block, 0, 0, step, 0, 0, added + 1};
 }
 
+Symbol Replay::wholeGradient(uint32_t block) const {
+  if (uses[block].size() > 1)
+    return {Kind::Total, block, 0, 0, step, 0, 0, (uint32_t)uses[block].size()};
+  uint32_t layer = uses[block][0];
+  if (model.rounds > 1)
+    return {Kind::Sum, block, layer, 0, step, 0, 0, model.rounds};
+  return {Kind::Partial, block, layer, model.roundGradients,
+          step,          0,     0,     batchesOf(0, layer)};
+}
+
 void Replay::norm(const Op &op) {
   at(op, 1) = {Kind::Squares, (uint32_t)op.block, 0, 0, step, 0, 0, 0};
   ++norms[(size_t)op.block];
@@ -331,7 +346,7 @@ void Replay::play(const Op &op, size_t index) {
   switch (op.kind) {
   case OpKind::Upload:
   case OpKind::Download:
-    return copy(op);
+    return isOfState(op) ? copyState(op) : copy(op);
   case OpKind::PeerCopy:
     return complain(op, "is a peer copy, which plans do not have yet");
   case OpKind::Launch:
@@ -374,29 +389,19 @@ void Replay::play(const Op &op, size_t index) {
   case OpKind::Accumulate:
     return accumulate(op);
   case OpKind::Norm:
-  case OpKind::Optimizer: {
-    // Both read the whole gradient: of all uses, rounds and micro-batches.
+  case OpKind::Optimizer:
+  case OpKind::UpdateScalars: {
     auto block = (uint32_t)op.block;
     if (uses[block].empty())
       return complain(op, "updates block '" + model.blocks[block].name +
                               "', in which nothing trains");
-    Symbol whole{Kind::Total, block, 0, 0,
-                 step,        0,     0, (uint32_t)uses[block].size()};
-    if (uses[block].size() == 1)
-      whole = model.rounds == 1
-                  ? Symbol{Kind::Partial,
-                           block,
-                           uses[block][0],
-                           model.roundGradients,
-                           step,
-                           0,
-                           0,
-                           batchesOf(0, uses[block][0])}
-                  : Symbol{Kind::Sum, block, uses[block][0], 0, step,
-                           0,         0,     model.rounds};
-    expect(op, 0, whole);
-    return op.kind == OpKind::Norm ? norm(op) : optimize(op);
+    expect(op, 0, wholeGradient(block));
+    return op.kind == OpKind::Norm        ? norm(op)
+           : op.kind == OpKind::Optimizer ? optimize(op)
+                                          : makeScalars(op);
   }
+  case OpKind::DeviceUpdate:
+    return updatePiece(op);
   case OpKind::Clip:
     return clip(op);
   }

@@ -18,6 +18,7 @@
 #define RONDO_LIB_SCHEDULING_TRANSFERREPLAY_H
 
 #include "Support.h"
+#include <map>
 
 namespace rondo::scheduling::detail {
 
@@ -39,6 +40,7 @@ enum class Kind : uint8_t {
   Squares,
   Coefficient,
   Scale, ///< step: of the iteration whose loss it scales.
+  Scalars,
 };
 
 struct Symbol {
@@ -47,6 +49,12 @@ struct Symbol {
   uint64_t step = 0;
   uint32_t round = 0, microBatch = 0, count = 0;
   bool operator==(const Symbol &) const = default;
+};
+
+/// Bytes of a block's state, as the upload copy or as the gradient lays it out.
+struct StateRange {
+  uint64_t offset = 0, bytes = 0;
+  bool asUploaded = false;
 };
 
 struct Entry {
@@ -97,6 +105,11 @@ private:
   std::vector<Form> formOf(const Op &op) const;
   std::vector<Form> formOf(const Op &op, const Entry &entry) const;
   uint64_t squaresBytes(size_t block) const;
+  /// 8 f32 where squares have one double.
+  uint64_t scalarBytes(size_t block) const { return 4 * squaresBytes(block); }
+  static bool isOfState(const Op &op) {
+    return op.lane == LaneKind::StateUp || op.lane == LaneKind::StateDown;
+  }
   void checkForm(const Op &op, const std::vector<Form> &form);
   bool checkRange(const Op &op, size_t operand, uint64_t offset,
                   uint64_t bytes);
@@ -113,6 +126,23 @@ private:
   void norm(const Op &op);
   void clip(const Op &op);
   void optimize(const Op &op);
+  /// The block's whole gradient: of all uses, rounds and micro-batches.
+  Symbol wholeGradient(uint32_t block) const;
+  // DeviceUpdateReplay.cpp
+  void checkWhereUpdated(const Op &op);
+  void checkStateCopies();
+  void beginState();
+  void copyState(const Op &op);
+  void makeScalars(const Op &op);
+  void updatePiece(const Op &op);
+  void settle(const Op &op, uint32_t buffer, const StateRange &range);
+  uint32_t bufferOf(const Op &op, size_t operand) const {
+    const Operand &o = op.operands[operand];
+    return o.buffers[(step + o.phase) % o.buffers.size()];
+  }
+  StateRange &rangeAt(const Op &op, size_t operand) {
+    return ranges[&at(op, operand) - contents.data()];
+  }
   void joinBatches(const Op &op);
   void play(const Op &op, size_t index);
 
@@ -120,7 +150,11 @@ private:
   const Plan &plan;
   const Schedule &schedule;
   std::vector<Symbol> contents; ///< By buffer, device.
-  std::vector<Entry> entries;   ///< Of launches.
+  /// Of state on devices: which part of the block's it is.
+  std::map<ptrdiff_t, StateRange> ranges;
+  /// By buffer of the host, then by offset: what is newer there than the rest.
+  std::map<uint32_t, std::map<uint64_t, std::pair<uint64_t, Symbol>>> parts;
+  std::vector<Entry> entries; ///< Of launches.
   std::vector<std::vector<uint32_t>>
       uses; ///< By block: the layers whose use of it trains.
   std::vector<uint32_t> updates, norms; ///< By block, in this iteration.

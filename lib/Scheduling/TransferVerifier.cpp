@@ -70,7 +70,10 @@ bool Replay::fieldsAreValid(const Op &op) const {
   case OpKind::Accumulate:
   case OpKind::Norm:
   case OpKind::Optimizer:
+  case OpKind::UpdateScalars:
     return in(op.block, model.blocks.size());
+  case OpKind::DeviceUpdate:
+    return in(op.block, model.blocks.size()) && !uses[(size_t)op.block].empty();
   default:
     return true;
   }
@@ -92,6 +95,7 @@ bool Replay::prepare() {
       continue;
     }
     checkSlot(op);
+    checkWhereUpdated(op);
     if (op.kind != OpKind::Launch) {
       checkForm(op, formOf(op));
       if (op.kind == OpKind::CountLabels && op.entry != model.countEntry)
@@ -110,6 +114,8 @@ bool Replay::prepare() {
     checkForm(op, formOf(op, entries[i]));
   }
   checkTwins();
+  if (outcome.ok)
+    checkStateCopies();
   return outcome.ok && initialize();
 }
 
@@ -139,7 +145,7 @@ bool Replay::initialize() {
     if (op.block < 0 || (size_t)op.block >= model.blocks.size())
       continue;
     Symbol parameters{Kind::Parameters, (uint32_t)op.block, 0, 0, 0, 0, 0, 0};
-    if (op.kind == OpKind::Upload)
+    if (op.kind == OpKind::Upload && op.lane == LaneKind::ParameterUp)
       begin(op, 0, parameters);
     if (op.kind != OpKind::Optimizer)
       continue;
@@ -149,6 +155,7 @@ bool Replay::initialize() {
       begin(op, master + 2 + i,
             {Kind::Moments, (uint32_t)op.block, i, 0, 0, 0, 0, 0});
   }
+  beginState();
   return outcome.ok;
 }
 

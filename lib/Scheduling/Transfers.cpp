@@ -399,6 +399,7 @@ Outcome IterationBuilder::run() {
   makePools();
   makeLocals();
   findBlocks();
+  makeStateBuffers();
   held.resize(plan.slots.size());
   emitInputs();
   // Each device's first parameters: no slot before could carry them.

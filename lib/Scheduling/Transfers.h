@@ -9,6 +9,7 @@
 #ifndef RONDO_LIB_SCHEDULING_TRANSFERS_H
 #define RONDO_LIB_SCHEDULING_TRANSFERS_H
 
+#include "DeviceUpdates.h"
 #include "Pools.h"
 #include "rondo/Scheduling/Problems.h"
 #include <map>
@@ -33,6 +34,7 @@ enum class HostUse : uint8_t {
   Squares,
   Scale,
   Coefficient,
+  Scalars,
 };
 
 /// Which buffer. Names are for people: two layers may have the same.
@@ -69,6 +71,8 @@ public:
   Operand sum(uint32_t block, uint32_t layer, Access access);
   Operand partials(uint32_t block, uint64_t bytes, Access access);
   Operand coefficient(Access access);
+  /// What an update on devices reads beside the state.
+  Operand scalars(uint32_t block, uint64_t bytes, Access access);
   /// The scale of this iteration's loss; what is written there is that of the
   /// next one that comes by.
   Operand lossScale(Access access);
@@ -76,6 +80,10 @@ public:
   Operand countScratch();
 
 private:
+  /// Of optimizer state and sums of gradients: pinned where copies reach them.
+  Space stateSpace() const {
+    return model.updateOnDevice ? Space::Pinned : Space::Host;
+  }
   uint32_t make(const HostKey &key, const std::string &name, Space space,
                 uint64_t bytes);
   Operand single(const HostKey &key, const std::string &name, Space space,
@@ -93,7 +101,7 @@ private:
 enum Priority : int32_t { kActivations = 0, kParameters = 1, kGradients = 2 };
 
 /// Builds the schedule of one iteration: device lanes in Transfers.cpp, host
-/// lanes in HostSteps.cpp.
+/// lanes in HostSteps.cpp, state lanes in DeviceUpdates.cpp.
 class IterationBuilder {
 public:
   IterationBuilder(const TransferProblem &problem, Schedule &schedule)
@@ -131,6 +139,13 @@ private:
   void emitUpdates(size_t slot);
   void emitOptimizer(uint32_t block);
   void emitLoss();
+  // DeviceUpdates.cpp: updates on devices.
+  void makeStateBuffers();
+  void emitDeviceUpdates(uint32_t block);
+  void emitPiece(uint32_t block, const StatePiece &piece,
+                 const std::string &name);
+  Operand stateOperand(const std::string &what, uint32_t instance,
+                       uint64_t bytes, Access access) const;
   /// Whether the block's gradients are added up beside where they land.
   bool sumsApart(uint32_t block) const {
     return model.rounds > 1 ||
@@ -166,6 +181,12 @@ private:
       held; ///< By slot: the instance of each value now.
   std::vector<BlockState> blocks;
   size_t lossSlot = 0; ///< The last fused one.
+  /// For updates on devices: buffers by what they hold, sets of them taken in
+  /// turn, and what each device has had.
+  std::map<std::string, std::vector<uint32_t>> stateBuffers;
+  uint32_t stateInstances = 0;
+  std::vector<uint64_t> stateBytes;
+  std::vector<uint32_t> stateTaken;
 };
 
 } // namespace rondo::scheduling::detail

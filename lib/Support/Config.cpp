@@ -41,6 +41,8 @@ void visitFields(Config &config, Visitor &&visit) {
   visit("attention_memory", config.attentionMemory);
   visit("precision", config.precision);
   visit("optimizer", config.optimizer.kind);
+  visit("optimizer_device", config.optimizerDevice);
+  visit("optimizer_memory", config.optimizerMemory);
   visit("learning_rate", config.optimizer.learningRate);
   visit("beta1", config.optimizer.beta1);
   visit("beta2", config.optimizer.beta2);
@@ -91,6 +93,9 @@ struct Writer {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
   }
   void operator()(StringRef name, Attention value) {
+    list.set(name, builder.getI64IntegerAttr((int64_t)value));
+  }
+  void operator()(StringRef name, OptimizerDevice value) {
     list.set(name, builder.getI64IntegerAttr((int64_t)value));
   }
   void operator()(StringRef name, const std::vector<ParameterGroup> &groups) {
@@ -164,6 +169,9 @@ struct Reader {
   void operator()(StringRef name, Attention &value) {
     takeEnum(name, Attention::Decomposed, value);
   }
+  void operator()(StringRef name, OptimizerDevice &value) {
+    takeEnum(name, OptimizerDevice::Auto, value);
+  }
   void operator()(StringRef name, std::vector<ParameterGroup> &groups) {
     take<ArrayAttr>(name, [&](ArrayAttr array) {
       for (Attribute element : array) {
@@ -219,6 +227,7 @@ static SmallVector<std::string> findOutOfRange(const Config &config) {
                          std::frexp(config.lossScale, &exponent) == 0.5},
       {"head_chunk", isCount(config.headChunk, 1 << 24)},
       {"attention_memory", isCount(config.attentionMemory, bytes)},
+      {"optimizer_memory", isCount(config.optimizerMemory, bytes)},
       {"precision", config.precision.empty() || config.precision == "fp32" ||
                         config.precision == "bf16" ||
                         config.precision == "fp16"},

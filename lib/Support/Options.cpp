@@ -188,6 +188,18 @@ Expected<Attention> rondo::parseAttention(StringRef text) {
   return (Attention)value;
 }
 
+Expected<OptimizerDevice> rondo::parseOptimizerDevice(StringRef text) {
+  int value = StringSwitch<int>(text)
+                  .Case("host", 0)
+                  .Case("gpu", 1)
+                  .Case("auto", 2)
+                  .Default(-1);
+  if (value < 0)
+    return fail("'" + text +
+                "' is not where updates can run; known: host, gpu, auto");
+  return (OptimizerDevice)value;
+}
+
 Expected<std::vector<std::string>> rondo::parseCudaArchs(StringRef text) {
   // What kernels' PTX is for.
   constexpr unsigned kOldest = 80;

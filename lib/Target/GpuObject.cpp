@@ -8,6 +8,7 @@
 
 #include "rondo/Target/GpuObject.h"
 
+#include "AdamW.h"
 #include "GpuCode.h"
 #include "MachineCode.h"
 #include "rondo/Dialect/NN/Utils.h"
@@ -152,7 +153,8 @@ static LogicalResult checkText(Location loc, StringRef text) {
 
 FailureOr<std::string> target::emitGpuCode(Location loc,
                                            ArrayRef<FuncOp> functions,
-                                           const GpuOptions &options) {
+                                           const GpuOptions &options,
+                                           ArrayRef<GpuUpdate> updates) {
   FailureOr<std::unique_ptr<llvm::TargetMachine>> machine =
       createTarget(loc, options.arch);
   if (failed(machine))
@@ -169,6 +171,8 @@ FailureOr<std::string> target::emitGpuCode(Location loc,
       if (emitted.insert(symbol).second)
         emitKernel(op, symbol, *module);
     }
+  for (const GpuUpdate &update : updates)
+    gpu::emitAdamW(loc, update.symbol, *module, update.kernel, update.elements);
   FailureOr<std::string> ptx =
       compileModule(*module, **machine, llvm::CodeGenFileType::AssemblyFile);
   if (failed(ptx) || failed(checkText(loc, *ptx)))

@@ -8,8 +8,7 @@
 
 #include "rondo/Target/HostObject.h"
 
-#include "HostCode.h"
-#include "HostOptimizer.h"
+#include "AdamW.h"
 #include "MachineCode.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
@@ -310,7 +309,8 @@ static CompiledEntry translate(FuncOp function) {
 FailureOr<HostObject> target::emitHostObject(Location loc,
                                              ArrayRef<FuncOp> functions,
                                              Type copyType,
-                                             const HostOptions &options) {
+                                             const HostOptions &options,
+                                             ArrayRef<AdamWKernel> updates) {
   HostObject object;
   FailureOr<std::unique_ptr<llvm::TargetMachine>> machine =
       createTarget(loc, options.cpu, object);
@@ -320,14 +320,17 @@ FailureOr<HostObject> target::emitHostObject(Location loc,
     object.entries.push_back(translate(function));
 
   OwningOpRef<ModuleOp> module = emitHostKernels(loc, functions);
-  object.optimizer = "adamw";
-  host::emitAdamW(loc, object.optimizer, *module, options.beta1, options.beta2,
-                  Type());
-  if (copyType) {
-    object.optimizerWithCopy = copyType.isBF16() ? "adamw_bf16" : "adamw_f16";
-    host::emitAdamW(loc, object.optimizerWithCopy, *module, options.beta1,
-                    options.beta2, copyType);
-  }
+  auto emitOptimizer = [&](const AdamWKernel &kernel) {
+    std::string symbol = getAdamWSymbol(kernel);
+    host::emitAdamW(loc, symbol, *module, kernel);
+    return symbol;
+  };
+  AdamWKernel kernel{options.beta1, options.beta2, {}, {}};
+  object.optimizer = emitOptimizer(kernel);
+  if (kernel.copyType = copyType; copyType)
+    object.optimizerWithCopy = emitOptimizer(kernel);
+  for (const AdamWKernel &update : updates)
+    emitOptimizer(update);
   FailureOr<std::string> code =
       compileModule(*module, **machine, llvm::CodeGenFileType::ObjectFile);
   if (failed(code))

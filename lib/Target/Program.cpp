@@ -8,6 +8,7 @@
 
 #include "rondo/Target/Program.h"
 #include "ProgramTables.h"
+#include "UpdateEntries.h"
 #include "rondo/Dialect/NN/Utils.h"
 #include "rondo/Dialect/Pipe/Entries.h"
 #include "rondo/Dialect/Sched/Translation.h"
@@ -117,22 +118,33 @@ private:
       if (placement.gradientOffset >= 0 && !element.isF32())
         copyType = element;
     }
+    bool forGpus = config.machine.name != "host";
+    UpdateEntries updates(info, config.optimizer.beta1, config.optimizer.beta2,
+                          forGpus);
+    std::vector<CompiledEntry> updateEntries;
+    for (const scheduling::Op &op : schedule.ops)
+      if (op.kind == scheduling::OpKind::DeviceUpdate)
+        updateEntries.push_back(updates.build(op));
     FailureOr<HostObject> compiled =
         emitHostObject(module.getLoc(), functions, copyType,
                        HostOptions{config.hostCpu, config.optimizer.beta1,
-                                   config.optimizer.beta2});
+                                   config.optimizer.beta2},
+                       updates.getHostKernels());
     if (failed(compiled))
       return failure();
     object = std::move(*compiled);
-    return config.machine.name == "host"
-               ? success()
-               : compileForDevices(schedule, functions);
+    firstUpdate = (int32_t)object.entries.size();
+    llvm::move(updateEntries, std::back_inserter(object.entries));
+    return forGpus
+               ? compileForDevices(schedule, functions, updates.getGpuUpdates())
+               : success();
   }
 
   /// Adds what GPUs need, beside the host's code: entries that count labels run
   /// there on any device.
   LogicalResult compileForDevices(const scheduling::Schedule &schedule,
-                                  ArrayRef<kern::FuncOp> functions) {
+                                  ArrayRef<kern::FuncOp> functions,
+                                  ArrayRef<GpuUpdate> updates) {
     std::set<int32_t> numbers;
     for (const scheduling::Op &op : schedule.ops)
       if (op.kind == scheduling::OpKind::Launch)
@@ -143,7 +155,7 @@ private:
       addLaunches(functions[number], object.entries[number].calls);
     }
     FailureOr<std::string> text =
-        emitGpuCode(module.getLoc(), launched, gpuOptions);
+        emitGpuCode(module.getLoc(), launched, gpuOptions, updates);
     if (failed(text))
       return failure();
     ptx = std::move(*text);
@@ -216,6 +228,7 @@ private:
     for (Operation &inner : op.getBody().front())
       if (isa<sched::TimedOp>(inner))
         nodes.push_back(nn::getOnnxNode(inner.getLoc()));
+    int32_t update = firstUpdate;
     for (auto [number, entry] : llvm::enumerate(schedule.ops)) {
       auto table = std::make_unique<program::OpT>();
       table->kind = (program::OpKind)entry.kind;
@@ -233,6 +246,8 @@ private:
       for (const scheduling::Wait &wait : entry.waits)
         table->waits.push_back(program::Wait(wait.op, wait.distance));
       table->entry = entry.entry.empty() ? -1 : entryNumbers[entry.entry];
+      if (entry.kind == scheduling::OpKind::DeviceUpdate)
+        table->entry = update++;
       table->name = entry.name;
       table->node = nodes[number];
       table->layer = entry.layer, table->slot = entry.slot,
@@ -381,6 +396,7 @@ private:
   Blobs blobs;
   program::ProgramT program;
   std::map<std::string, int32_t> entryNumbers;
+  int32_t firstUpdate = 0; ///< Entries of updates on devices, in op order.
 };
 
 } // namespace

@@ -231,15 +231,29 @@ private:
     table->upload_bytes = block.uploadBytes;
     table->gradient_bytes = block.gradientBytes;
     llvm::SetVector<uint32_t> upload, gradients, master, moments;
-    for (const scheduling::Op &op : schedule.ops) {
+    for (auto [place, op] : llvm::enumerate(schedule.ops)) {
       if (op.block != (int32_t)number)
         continue;
-      if (op.kind == scheduling::OpKind::Upload)
+      if (op.kind == scheduling::OpKind::Upload &&
+          op.lane == scheduling::LaneKind::ParameterUp)
         upload.insert(op.operands[0].buffers.begin(),
                       op.operands[0].buffers.end());
-      if (op.kind == scheduling::OpKind::Download)
+      if (op.kind == scheduling::OpKind::Download &&
+          op.lane == scheduling::LaneKind::GradientDown)
         gradients.insert(op.operands[1].buffers.begin(),
                          op.operands[1].buffers.end());
+      if (op.kind == scheduling::OpKind::DeviceUpdate) {
+        // Around it are the copies of the state, as Schedule.h orders them.
+        uint32_t count = info.model.momentsPerElement;
+        auto there = [&](size_t at, size_t operand) -> auto & {
+          return schedule.ops[at].operands[operand].buffers;
+        };
+        for (auto &buffers : {there(place - count - 2, 0), there(place + 1, 1)})
+          master.insert(buffers.begin(), buffers.end());
+        for (uint32_t i = 0; i < count; ++i)
+          moments.insert(there(place + 2 + i, 1).begin(),
+                         there(place + 2 + i, 1).end());
+      }
       if (op.kind == scheduling::OpKind::Optimizer) {
         size_t at = info.model.clip ? 2 : 1;
         master.insert(op.operands[at].buffers.begin(),

@@ -6,7 +6,7 @@
 
 `compile` writes programs, plans.json, and copies of the cases into FOLDER, which may be carried to a machine that has
 nothing but rondo-run, Python and NumPy. Each case is compiled for PyTorch's four trajectories (test/golden/README.md), each
-as one plan without a memory limit, and besides under a limit that forces many small stages; one of them also with nothing
+as one plan without a memory limit, under one that forces many small stages, and with updates on the GPU; one of them also with nothing
 recomputed and with other rounds; and for more devices without a limit, one trajectory with other rounds and under a limit too.
 `run` trains the first program of each trajectory and shape twice, and requires that check.py accepts losses, weights and the
 gradients of step 0, and that both runs have the same bits; all others, on one device or several, must have these bits, too.
@@ -48,7 +48,8 @@ def compile_all(options):
             def limit(devices):
                 return ["--recompute=full", f"--device-memory={train.smallest_memory(run, devices, 1, target)}"]
 
-            ways = [(1, 1, "auto", []), (1, 1, "smallest", limit(1))]
+            ways = [(1, 1, "auto", []), (1, 1, "smallest", limit(1)),
+                    (1, 1, "updates", ["--optimizer-device=gpu", "--optimizer-memory=64KiB"])]
             if trajectory == "loss":
                 ways += [(1, 1, "none", ["--recompute=none"]), (1, 2, "auto", [])]
             for devices in options.devices:

@@ -24,8 +24,8 @@ namespace {
 
 constexpr uint64_t kSteps = 4;
 
-/// Devices, and the kind of fault.
-using Way = std::tuple<const char *, FaultKind>;
+/// Devices, the kind of fault, and whether they update the parameters.
+using Way = std::tuple<const char *, FaultKind, bool>;
 
 class FaultTest : public ::testing::TestWithParam<Way> {
 protected:
@@ -35,6 +35,7 @@ protected:
     ASSERT_TRUE(parseDeviceSpec(std::get<0>(GetParam()), kind, devices).ok());
     options = toy(devices, 1, 2, 1, false, true, 0.5);
     options.gpu = kind == "cuda";
+    options.deviceUpdates = std::get<2>(GetParam());
     good = train(options, kSteps, sessionOptions());
     Running early(options, kSteps, sessionOptions());
     for (uint64_t step = 0; step <= kSteps; ++step) {
@@ -124,7 +125,7 @@ TEST_P(FaultTest, EveryCommand) {
   FaultKind kind = std::get<1>(GetParam());
   std::vector<std::pair<uint32_t, uint32_t>> places;
   for (uint32_t op = 0; op < sizeOf(program->table().ops()); ++op)
-    if (program->table().ops()->Get(op)->lane() < program::Lane::Update) {
+    if (!isHostLane(program->table().ops()->Get(op)->lane())) {
       places.emplace_back(op, 2);
       if (kind != FaultKind::Error || options.gpu)
         continue;
@@ -167,7 +168,9 @@ static std::vector<const char *> specs() {
 static std::string nameOf(const ::testing::TestParamInfo<Way> &info) {
   const char *kinds[] = {"None", "Error", "OutOfMemory", "Hang"};
   std::string spec = std::get<0>(info.param);
-  return spec.replace(4, 1, "_") + "_" + kinds[(size_t)std::get<1>(info.param)];
+  return spec.replace(4, 1, "_") + "_" +
+         kinds[(size_t)std::get<1>(info.param)] +
+         (std::get<2>(info.param) ? "_DeviceUpdates" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,5 +178,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::ValuesIn(specs()),
                        ::testing::Values(FaultKind::Error,
                                          FaultKind::OutOfMemory,
-                                         FaultKind::Hang)),
+                                         FaultKind::Hang),
+                       ::testing::Bool()),
     nameOf);

@@ -72,12 +72,16 @@ public:
   FaultyDevice(Fault &fault, std::unique_ptr<Device> device,
                const DeviceOptions &options)
       : behind(std::move(device)) {
-    for (int lane = 0; lane < 5; ++lane)
-      lanes[lane] = std::make_unique<FaultyLane>(
-          fault, behind->lane((program::Lane)lane), options);
+    for (uint32_t lane = 0; lane < kDeviceLanes; ++lane)
+      if (lane < kAlwaysLanes ||
+          options.capacity[(size_t)deviceLane(lane)] != 0)
+        lanes[lane] = std::make_unique<FaultyLane>(
+            fault, behind->lane(deviceLane(lane)), options);
   }
   Buffer arena() override { return behind->arena(); }
-  Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
+  Lane &lane(program::Lane kind) override {
+    return *lanes[deviceLaneIndex(kind)];
+  }
   Status share(Buffer memory, HostUse use, const std::string &what) override {
     return behind->share(memory, use, what);
   }
@@ -85,7 +89,8 @@ public:
 
 private:
   std::unique_ptr<Device> behind;
-  std::unique_ptr<FaultyLane> lanes[5]; // end before what is behind them
+  std::unique_ptr<FaultyLane>
+      lanes[kDeviceLanes]; // end before what is behind them
 };
 
 } // namespace

@@ -122,6 +122,22 @@ KERNEL adamw_copy(void *const *pointers, int64_t begin, int64_t end) {
   return 0;
 }
 
+/* On devices: a coefficient below 0 keeps the state. */
+KERNEL adamw_f32_or_skip(void *const *pointers, int64_t begin, int64_t end) {
+  const float *scalars = pointers[5];
+  return scalars[7] < 0 ? 0 : adamw_f32(pointers, begin, end);
+}
+
+KERNEL adamw_copy_or_skip(void *const *pointers, int64_t begin, int64_t end) {
+  const float *in = pointers[1], *scalars = pointers[6];
+  uint16_t *copy = pointers[5];
+  if (scalars[7] >= 0)
+    return adamw_copy(pointers, begin, end);
+  for (int64_t i = begin; i < end; ++i)
+    copy[i] = narrow(in[i]);
+  return 0;
+}
+
 /* Sleeps for `end` milliseconds: what the watchdog is to notice. */
 KERNEL sleep_ms(void *const *pointers, int64_t begin, int64_t end) {
   (void)pointers;

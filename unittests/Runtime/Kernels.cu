@@ -76,3 +76,34 @@ KERNEL iota(float *target, const float *addend) { target[threadIdx.x] = (float)t
 
 /* Writes where nothing is. */
 KERNEL fault(float *target) { *(volatile float *)((char *)target + (1ull << 40)) = 1; }
+
+static __device__ uint16_t narrow(float value) {
+  uint32_t bits = __float_as_uint(value);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* One element a thread: g, in, out, m, v, copy or null, scalars. */
+static __device__ void adamw(const float *g, const float *in, float *out, float *m, float *v, uint16_t *copy, const float *scalars, int i) {
+  float rate = scalars[0], beta1 = scalars[1], beta2 = scalars[2], epsilon = scalars[3], decay = scalars[4];
+  float correction1 = scalars[5], correction2 = scalars[6], coefficient = scalars[7];
+  float p = in[i];
+  if (coefficient >= 0) {
+    float gradient = g[i] * coefficient;
+    p *= 1 - rate * decay;
+    m[i] = beta1 * m[i] + (1 - beta1) * gradient;
+    v[i] = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+    p -= rate / correction1 * m[i] / (sqrtf(v[i]) / correction2 + epsilon);
+    out[i] = p;
+  }
+  if (copy)
+    copy[i] = narrow(p);
+}
+
+/* Threads are exactly as many as elements. */
+KERNEL adamw_f32_or_skip(const float *g, const float *in, float *out, float *m, float *v, const float *scalars) {
+  adamw(g, in, out, m, v, 0, scalars, thread());
+}
+
+KERNEL adamw_copy_or_skip(const float *g, const float *in, float *out, float *m, float *v, uint16_t *copy, const float *scalars) {
+  adamw(g, in, out, m, v, copy, scalars, thread());
+}

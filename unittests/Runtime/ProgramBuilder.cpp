@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProgramBuilder.h"
+#include "ToyBuilder.h"
 #include "rondo/Runtime/ProgramFormat.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <numeric>
 
 using namespace rondo;
 using namespace rondo::program;
@@ -20,45 +19,7 @@ using namespace rondo::runtime;
 using namespace rondo::runtime::testing;
 using rondo::runtime::testing::ToyOptions;
 
-constexpr uint64_t kRows = TOY_ROWS, kColumns = TOY_COLUMNS;
 constexpr uint64_t kActivation = 4 * kRows * kColumns;
-
-namespace {
-
-/// Lays down buffers and ops one after the other.
-class ToyBuilder {
-public:
-  explicit ToyBuilder(const ToyOptions &options) : options(options) {}
-  ProgramT build();
-
-private:
-  uint32_t buffer(const std::string &name, Space space, int device,
-                  uint64_t bytes);
-  OpT &op(OpKind kind, Lane lane, int device, const std::string &name);
-  static void operand(OpT &op, std::vector<uint32_t> buffers, uint64_t bytes,
-                      int access, uint64_t offset = 0, uint32_t phase = 0);
-  void copy(OpKind kind, Lane lane, int device, const std::string &name,
-            std::vector<uint32_t> from, uint32_t phase,
-            std::vector<uint32_t> to, uint64_t bytes);
-  void describe();
-  void entries();
-  void stage();
-  void round(uint32_t r);
-  void update();
-
-  const ToyOptions &options;
-  ProgramT table;
-  uint64_t used[3] = {0, 0, 0};
-  uint64_t element = 4;            ///< Of an upload.
-  uint64_t bytes0 = 0, bytes1 = 0; ///< Uploads of the two blocks.
-  std::vector<uint32_t> x, labels, counts, seeds, losses, h, dh,
-      scales; ///< Pinned, by micro-batch of the step.
-  uint32_t pinned0 = 0, pinned1 = 0, sum0 = 0, sum1 = 0; ///< Gradients.
-  std::vector<uint32_t> upload0, upload1, master0, master1, moments0, moments1;
-  uint32_t uploadPhase = 0;
-};
-
-} // namespace
 
 uint32_t ToyBuilder::buffer(const std::string &name, Space space, int device,
                             uint64_t bytes) {
@@ -106,14 +67,14 @@ void ToyBuilder::copy(OpKind kind, Lane lane, int device,
   operand(copied, std::move(to), bytes, 2);
 }
 
-/// Bytes at an address: some, and more for each of the range that is run.
-static Reach reach(int64_t fixed, int64_t step) {
+Reach testing::reach(int64_t fixed, int64_t step) {
   return Reach(0, fixed, 0, step);
 }
 
-static std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent,
-                                     std::vector<Address> addresses,
-                                     std::vector<Reach> reaches) {
+std::unique_ptr<CallT> testing::kernel(const std::string &symbol,
+                                       int64_t extent,
+                                       std::vector<Address> addresses,
+                                       std::vector<Reach> reaches) {
   auto call = std::make_unique<CallT>();
   call->kind = CallKind::Kernel;
   call->symbol = symbol;
@@ -458,6 +419,10 @@ void ToyBuilder::update() {
     operand(clip, {coefficient}, 4, 2);
   }
   for (int block = 1; block >= 0; --block) {
+    if (options.deviceUpdates) {
+      updateOnDevice(block, waits, coefficient);
+      continue;
+    }
     OpT &optimizer = op(OpKind::Optimizer, Lane::Update, -1,
                         "update block " + std::to_string(block));
     optimizer.block = block;
@@ -492,20 +457,20 @@ ProgramT ToyBuilder::build() {
   }
   master0 =
       options.bf16
-          ? std::vector<uint32_t>{buffer("master 0", Space::Host, -1, grad0)}
+          ? std::vector<uint32_t>{buffer("master 0", stateSpace(), -1, grad0)}
           : upload0;
   master1 =
       options.bf16
-          ? std::vector<uint32_t>{buffer("master 1", Space::Host, -1, grad1)}
+          ? std::vector<uint32_t>{buffer("master 1", stateSpace(), -1, grad1)}
           : upload1;
   for (int i = 0; i < 2; ++i) {
-    moments0.push_back(buffer("moment 0", Space::Host, -1, grad0));
-    moments1.push_back(buffer("moment 1", Space::Host, -1, grad1));
+    moments0.push_back(buffer("moment 0", stateSpace(), -1, grad0));
+    moments1.push_back(buffer("moment 1", stateSpace(), -1, grad1));
   }
   pinned0 = buffer("gradient 0", Space::Pinned, -1, grad0);
   pinned1 = buffer("gradient 1", Space::Pinned, -1, grad1);
-  sum0 = buffer("sum 0", Space::Host, -1, grad0);
-  sum1 = buffer("sum 1", Space::Host, -1, grad1);
+  sum0 = buffer("sum 0", stateSpace(), -1, grad0);
+  sum1 = buffer("sum 1", stateSpace(), -1, grad1);
   for (int block = 0; block < 2; ++block) {
     auto result = std::make_unique<BlockT>();
     result->name = "block " + std::to_string(block);
@@ -530,74 +495,6 @@ ProgramT ToyBuilder::build() {
   return std::move(table);
 }
 
-void testing::addDeviceCode(ProgramT &table) {
-  table.target = "sm_80";
-  table.device_code.clear();
-  table.device_code.push_back(std::make_unique<DeviceCodeT>());
-  table.device_code[0]->arch = "sm_80";
-  for (auto &entry : table.entries)
-    for (auto &call : entry->calls) {
-      if (call->kind != CallKind::Kernel)
-        continue;
-      // One thread an element; square_loss and sleep_ms do with one.
-      bool single = call->symbol == "square_loss" || call->symbol == "sleep_ms";
-      call->gpu_symbol = call->symbol;
-      call->block = {single ? 1u : 64u, 1, 1};
-      call->grid = {single ? 1u : (uint32_t)(call->extent + 63) / 64, 1, 1};
-    }
-}
-
 ProgramT testing::toyProgram(const ToyOptions &options) {
   return ToyBuilder(options).build();
-}
-
-void testing::addWaits(ProgramT &table) {
-  struct Range {
-    int arena;
-    uint64_t begin, end;
-    bool write;
-  };
-  uint32_t period = table.devices;
-  for (const auto &op : table.ops)
-    for (const auto &operand : op->operands)
-      period = std::lcm(period, (uint32_t)operand->buffers.size());
-  auto ranges = [&](const OpT &op, uint32_t t) {
-    std::vector<Range> result;
-    for (const auto &operand : op.operands) {
-      const BufferT &buffer =
-          *table.buffers[operand->buffers[(t + operand->phase) %
-                                          operand->buffers.size()]];
-      int arena =
-          buffer.space == Space::Device
-              ? (int)((buffer.device + t * table.rotation) % table.devices)
-          : buffer.space == Space::Pinned ? -1
-                                          : -2;
-      result.push_back({arena, buffer.offset + operand->offset,
-                        buffer.offset + operand->offset + operand->bytes,
-                        operand->access != 1});
-    }
-    return result;
-  };
-  std::vector<std::vector<std::vector<Range>>> all(period);
-  for (uint32_t t = 0; t < period; ++t)
-    for (const auto &op : table.ops)
-      all[t].push_back(ranges(*op, t));
-  auto conflict = [](const std::vector<Range> &a, const std::vector<Range> &b) {
-    for (const Range &one : a)
-      for (const Range &other : b)
-        if (one.arena == other.arena && (one.write || other.write) &&
-            one.begin < other.end && other.begin < one.end)
-          return true;
-    return false;
-  };
-  for (uint32_t b = 0; b < table.ops.size(); ++b)
-    for (uint32_t a = 0; a < table.ops.size(); ++a)
-      for (uint32_t distance = a < b ? 0 : 1; distance <= period; ++distance) {
-        bool found = false;
-        for (uint32_t t = 0; t < period && !found; ++t)
-          found = conflict(all[(t + period - distance % period) % period][a],
-                           all[t][b]);
-        if (found)
-          table.ops[b]->waits.push_back(Wait(a, distance));
-      }
 }

@@ -34,7 +34,8 @@ struct ToyOptions {
   double lossScale = 0; ///< The first; it grows after `scaleGrowth` steps.
   uint32_t scaleGrowth = 2000;
   bool rotate = true;
-  bool gpu = false; ///< Carries code for GPUs, too.
+  bool gpu = false;           ///< Carries code for GPUs, too.
+  bool deviceUpdates = false; ///< Block b is updated on device b mod `devices`.
 };
 
 /// The table of the toy program, with conservative waits: every two conflicting

@@ -17,8 +17,9 @@ using namespace rondo::runtime::testing;
 // delays that let lanes run ahead.
 TEST(Session, ANonFiniteLossStopsBeforeTheUpdate) {
   for (uint32_t staleness : {0u, 1u})
-    for (uint64_t seed = 0; seed < 4; ++seed) {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
       ToyOptions options = toy(2, 1, 2, staleness);
+      options.deviceUpdates = seed % 2;
       SessionOptions sessionOptions;
       sessionOptions.delays = {seed, seed ? 200u : 0u};
       Running good(options, 6, sessionOptions);

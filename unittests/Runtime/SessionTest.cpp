@@ -55,6 +55,51 @@ TEST(Session, DevicesAndThreadsChangeNoBit) {
   }
 }
 
+// The same kernels, and state that travels.
+TEST(Session, UpdatesOnDevicesChangeNoBit) {
+  for (uint32_t staleness : {0u, 1u})
+    for (bool bf16 : {false, true})
+      for (double clip : {0.0, 0.5}) {
+        ToyOptions options = toy(2, 2, 2, staleness, bf16, true, clip);
+        Outcome host = train(options, 5);
+        options.deviceUpdates = true;
+        EXPECT_TRUE(train(options, 5) == host) << staleness << bf16 << clip;
+        SessionOptions delayed;
+        delayed.delays = {7, 200};
+        EXPECT_TRUE(train(options, 5, delayed) == host);
+      }
+}
+
+// Losses that overflow at first: what is skipped on devices, too.
+TEST(Session, SkippedUpdatesOnDevicesKeepTheState) {
+  for (uint32_t staleness : {0u, 1u})
+    for (bool bf16 : {false, true}) {
+      ToyOptions options = toy(2, 1, 2, staleness, bf16);
+      options.lossScale = 0x1p+24;
+      // Gradients near the end of f32's range.
+      Outcome outcomes[2];
+      uint32_t skipped[2] = {0, 0};
+      for (int i = 0; i < 2; ++i) {
+        options.deviceUpdates = i == 1;
+        Running running(options, 12);
+        for (float &x : running.data.x)
+          x *= 5e15f;
+        for (uint64_t step = 0; step < 12; ++step)
+          EXPECT_OK(running.session->start(1));
+        outcomes[i] = outcomeOf(*running.session, 12);
+        SessionReport report;
+        EXPECT_OK(running.session->report(report));
+        skipped[i] = (uint32_t)report.skippedSteps;
+      }
+      EXPECT_GT(skipped[0], 0u);
+      EXPECT_LT(skipped[0], 12u);
+      EXPECT_EQ(skipped[0], skipped[1]);
+      EXPECT_EQ(outcomes[0].losses, outcomes[1].losses);
+      EXPECT_EQ(outcomes[0].w0, outcomes[1].w0);
+      EXPECT_EQ(outcomes[0].v0, outcomes[1].v0);
+    }
+}
+
 // Growth after every second step; with staleness 1 a verdict comes one step
 // later. A power of two changes nothing but exponents.
 TEST(Session, LossScalesGrow) {

@@ -271,6 +271,51 @@ INSTANTIATE_TEST_SUITE_P(Damage, VerifyTest, ::testing::ValuesIn(kCases),
                            return std::string(info.param.name);
                          });
 
+// clang-format off
+static const Case kUpdateCases[] = {
+    {"Lane", "a DeviceUpdate does not run on lane Compute", [](ProgramT &t) { find(t, OpKind::DeviceUpdate).lane = ProgramLane::Compute; }},
+    {"ScalarsBlock", "block 7 of 2", [](ProgramT &t) { find(t, OpKind::UpdateScalars).block = 7; }},
+    {"ScalarsOperands", "2 operands, not 3", [](ProgramT &t) { find(t, OpKind::UpdateScalars).operands.pop_back(); }},
+    {"ScalarsBytes", "16 bytes for scalars of 32", [](ProgramT &t) { find(t, OpKind::UpdateScalars).operands[2]->bytes = 16; }},
+    {"ScalarsGradient", "a gradient of 4 bytes, not", [](ProgramT &t) { find(t, OpKind::UpdateScalars).operands[0]->bytes = 4; }},
+    {"ScalarsCoefficient", "no room for the gradient's coefficient", [](ProgramT &t) { find(t, OpKind::UpdateScalars).operands[1]->bytes = 2; }},
+    {"ScalarsTwice", "is updated twice", [](ProgramT &t) { for (auto &op : t.ops) if (op->kind == OpKind::UpdateScalars) op->block = 1; }},
+    {"NoScalars", "is updated on devices without scalars", [](ProgramT &t) { find(t, OpKind::UpdateScalars).kind = OpKind::Norm; }},
+    {"Block", "block 9 of 2", [](ProgramT &t) { find(t, OpKind::DeviceUpdate).block = 9; }},
+    {"Entry", "entry 99 of", [](ProgramT &t) { find(t, OpKind::DeviceUpdate).entry = 99; }},
+    {"Operands", "operands, not 5 or 6", [](ProgramT &t) { auto &op = find(t, OpKind::DeviceUpdate); op.operands.pop_back(); auto &entry = *t.entries[(size_t)op.entry]; --entry.arguments; entry.calls.clear(); }},
+    {"NotACopy", "is not a copy of its state", [](ProgramT &t) { t.ops[indexOf(t, OpKind::DeviceUpdate) - 4]->block = 0; }},
+    {"OtherBuffer", "copies something else than its operand 1", [](ProgramT &t) { auto &op = find(t, OpKind::DeviceUpdate); t.ops[indexOf(t, OpKind::DeviceUpdate) - 4]->operands[1]->buffers = op.operands[2]->buffers; }},
+    {"NotTheMaster", "it is not the block's master that is copied", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::DeviceUpdate); t.ops[at + 1]->operands[1]->buffers = t.ops[at + 2]->operands[1]->buffers; }},
+    {"NotBack", "nothing brings 'val_1' back from its update", [](ProgramT &t) { uint32_t last = 0; for (uint32_t i = 0; i < t.ops.size(); ++i) if (t.ops[i]->kind == OpKind::DeviceUpdate) last = i; t.ops[last + 2]->operands[1]->offset = 256; t.ops[last + 2]->operands[0]->bytes -= 256; t.ops[last + 2]->operands[1]->bytes -= 256; t.ops[last]->operands[2]->bytes -= 256; t.ops[last - 3]->operands[0]->bytes -= 256; t.ops[last - 3]->operands[1]->bytes -= 256; }},
+    {"LossAfterUpdate", "needs an update of its own step", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), last = indexOf(t, OpKind::Loss); auto scalars = std::move(t.ops[at]), loss = std::move(t.ops[last]); t.ops.clear(); scalars->waits.clear(); loss->waits = {program::Wait(0, 0)}; t.ops.push_back(std::move(scalars)); t.ops.push_back(std::move(loss)); }},
+    {"LossAfterScalars", "is issued before the step's loss, which it waits for", [](ProgramT &t) { uint32_t at = indexOf(t, OpKind::UpdateScalars), last = indexOf(t, OpKind::Loss); auto scalars = std::move(t.ops[at]), loss = std::move(t.ops[last]); t.ops.clear(); scalars->waits.clear(); loss->waits.clear(); t.ops.push_back(std::move(scalars)); t.ops.push_back(std::move(loss)); }},
+};
+// clang-format on
+
+class VerifyUpdateTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(VerifyUpdateTest, IsNamed) {
+  ToyOptions options;
+  options.clipNorm = 1;
+  options.deviceUpdates = true;
+  ProgramT table = toyProgram(options);
+  GetParam().damage(table);
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(program::Program::Pack(builder, &table));
+  Status status =
+      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
+  EXPECT_EQ(status.code(), Code::User);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
+      << status.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Damage, VerifyUpdateTest,
+                         ::testing::ValuesIn(kUpdateCases),
+                         [](const auto &info) {
+                           return std::string(info.param.name);
+                         });
+
 TEST(Verify, TheWholeProgramIsSound) {
   for (bool weigh : {false, true})
     for (bool bf16 : {false, true})
@@ -280,6 +325,7 @@ TEST(Verify, TheWholeProgramIsSound) {
         options.weighByLabels = weigh;
         options.bf16 = bf16;
         options.staleness = staleness;
+        options.deviceUpdates = weigh;
         ProgramT table = toyProgram(options);
         flatbuffers::FlatBufferBuilder builder;
         builder.Finish(program::Program::Pack(builder, &table));

@@ -8,7 +8,8 @@
 //
 // What a kind of device implements: `host:N` here, `cuda:N` in a library loaded
 // at run time (lib/Runtime/Plugin.h). A device has one arena, whose offsets the
-// program fixes, and five lanes. A lane takes the tasks of one controller
+// program fixes, and lanes: five, and two for optimizer state where the program
+// uses them. A lane takes the tasks of one controller
 // thread and runs them in that order; a task starts when its waits hold and
 // signals its event when it is done. Nothing here allocates once the lanes run.
 //
@@ -100,6 +101,22 @@ struct Span {
 /// Nanoseconds of the steady clock.
 int64_t now();
 
+/// All lanes, a device's, and those that every device has: the lanes for
+/// optimizer state are there where a program uses them.
+constexpr uint32_t kLanes = (uint32_t)program::Lane::StateDown + 1;
+constexpr uint32_t kDeviceLanes = kLanes - 2;
+constexpr uint32_t kAlwaysLanes = (uint32_t)program::Lane::Update;
+inline bool isHostLane(program::Lane lane) {
+  return lane == program::Lane::Update || lane == program::Lane::Staging;
+}
+/// A device's lanes are counted without the host's, which lie between.
+inline program::Lane deviceLane(uint32_t index) {
+  return (program::Lane)(index < kAlwaysLanes ? index : index + 2);
+}
+inline uint32_t deviceLaneIndex(program::Lane lane) {
+  return (uint32_t)lane < kAlwaysLanes ? (uint32_t)lane : (uint32_t)lane - 2;
+}
+
 enum class TaskKind : uint8_t {
   Copy,   ///< arguments: source, target.
   Zero,   ///< arguments: target.
@@ -132,6 +149,9 @@ struct Task {
   Event *done = nullptr;
   HostFunction host = nullptr;
   void *context = nullptr;
+  /// Host: it runs after a failure too. What devices do next depends on it, and
+  /// it may be under way there already.
+  bool always = false;
   /// Launch: called, before the signal, when call `number` of the entry's
   /// launch list met an index out of range.
   void (*failed)(void *context, const TaskCall &call,
@@ -243,7 +263,7 @@ struct DeviceFailure {
 struct DeviceOptions {
   Delays delays;
   /// Tasks of one lane that may be pending, by program::Lane.
-  uint32_t capacity[7] = {};
+  uint32_t capacity[kLanes] = {};
   /// Tasks of this iteration or later are not run, only signalled.
   const std::atomic<uint32_t> *stop = nullptr;
   /// Where algorithms of products are kept, and whether to time them again; see

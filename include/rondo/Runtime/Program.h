@@ -94,6 +94,20 @@ OptimizerOperands optimizerOperands(const program::Program &table,
 /// masters are what is uploaded, they lie as uploads do.
 uint64_t masterOffset(const program::Program &table,
                       const program::Parameter &parameter);
+/// Where a block's state lies in host memory: from its Optimizer operation, or
+/// the copies around its first DeviceUpdate. All null where nothing trains.
+struct StateOperands {
+  const program::Operand *masterIn = nullptr, *masterOut = nullptr,
+                         *moments[2] = {nullptr, nullptr};
+  bool isPiece = false; ///< Operands hold but a part of their buffers.
+};
+std::vector<StateOperands> stateOperands(const program::Program &table);
+/// How many lanes of a device, in their order, the program uses.
+uint32_t usedDeviceLanes(const program::Program &table);
+/// Of a DeviceUpdate: uploads of gradient, master, moments and scalars right
+/// before it, downloads of master, moments and perhaps the upload copy after.
+constexpr uint32_t kStateUploads = 5, kStateDownloads = 3;
+
 /// The block whose gradient an operand of a Norm op is; -1: none.
 int64_t blockOfGradient(const program::Program &table, const program::Op &op,
                         uint32_t operand);

@@ -168,6 +168,8 @@ struct Model {
   uint64_t countScratchBytes = 0;    ///< Workspace of the label count.
   uint32_t momentsPerElement =
       2; ///< f32 optimizer state per trainable element, besides the master.
+  bool updateOnDevice = false; ///< State is streamed to devices to be updated.
+  uint64_t updateBytes = 0;    ///< Of each device, for state on its way.
 };
 
 } // namespace rondo::scheduling

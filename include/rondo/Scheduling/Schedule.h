@@ -34,13 +34,24 @@ enum class LaneKind : uint8_t {
   ParameterUp = 1,
   GradientDown = 2,
   ActivationUp = 3,
-  ActivationDown = 4, // one of each per device
+  ActivationDown = 4,
   Update = 5,
-  Staging = 6, // one of each on the host
+  Staging = 6, // these two once on the host, the others once per device
+  StateUp = 7, ///< Optimizer state to a device, and the updates there.
+  StateDown = 8,
 };
-constexpr uint32_t kDeviceLanes = 5;
+constexpr uint32_t kDeviceLanes = 7;
 constexpr uint32_t kHostLanes = 2;
-inline bool isHostLane(LaneKind lane) { return lane >= LaneKind::Update; }
+inline bool isHostLane(LaneKind lane) {
+  return lane == LaneKind::Update || lane == LaneKind::Staging;
+}
+/// Its place among a device's lanes, or the host's.
+inline uint32_t laneIndex(LaneKind lane) {
+  auto number = (uint32_t)lane, host = (uint32_t)LaneKind::Update;
+  return isHostLane(lane) ? number - host
+         : number < host  ? number
+                          : number - kHostLanes;
+}
 
 enum class OpKind : uint8_t {
   Upload = 0,   ///< operands: source (pinned), destination (device).
@@ -74,6 +85,18 @@ enum class OpKind : uint8_t {
                   ///< moments..., upload copy written (unless the master is).
   Round = 13, ///< Compute lane; operand: a gradient of f32, which becomes bf16
               ///< in the first half of its bytes.
+  UpdateScalars =
+      14, ///< Update lane; operands: gradient of `block` (read), coefficient
+          ///< (read, if clipping), scalars written (pinned): what the
+          ///< optimizer's kernel reads, 8 f32 for each trainable parameter of
+          ///< the block in order of gradient offset. Comes after Loss.
+  DeviceUpdate =
+      15, ///< StateUp lane; operands on the device: gradient (read), master
+          ///< (both), moments (both)..., upload copy written (unless the
+          ///< master is), scalars (read). A piece of `block`, from byte
+          ///< `piece` of its gradient on. Uploads of gradient, master,
+          ///< moments..., scalars come right before it, downloads of master,
+          ///< moments..., upload copy right after, in these orders.
 };
 
 enum class Access : uint8_t { Read = 1, Write = 2, ReadWrite = 3 };
@@ -124,6 +147,7 @@ struct Op {
   int32_t priority = 0; ///< Activations before parameters before gradients:
                         ///< lower goes first when pacing.
   bool first = false;   ///< Accumulate: overwrite.
+  uint64_t piece = 0;   ///< DeviceUpdate: where in the block's gradient, bytes.
   double start = 0, duration = 0; ///< ns, predicted (first iteration, steady
                                   ///< state is in the report).
 };

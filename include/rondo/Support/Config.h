@@ -52,6 +52,9 @@ struct ParameterGroup {
 /// --attention.
 enum class Attention { Auto, Library, Decomposed };
 
+/// --optimizer-device.
+enum class OptimizerDevice { Host, Gpu, Auto };
+
 struct Config {
   int64_t devices = 1;
   int64_t deviceMemory =
@@ -75,6 +78,10 @@ struct Config {
   int64_t attentionMemory = int64_t(1) << 30;
   std::string precision; ///< fp32, bf16, fp16; empty: what the graph says.
   OptimizerConfig optimizer;
+  OptimizerDevice optimizerDevice = OptimizerDevice::Host;
+  /// What state on its way to be updated may take of each device, in bytes,
+  /// about.
+  int64_t optimizerMemory = int64_t(256) << 20;
   std::vector<ParameterGroup> groups;
   std::string hostCpu = "x86-64-v3";
   /// --cuda-arch: GPUs that the program has machine code for, beside PTX.
@@ -110,6 +117,8 @@ llvm::Expected<int64_t> parseBytes(llvm::StringRef text);
 llvm::Expected<Recompute> parseRecompute(llvm::StringRef text);
 /// "auto", "library", "decomposed".
 llvm::Expected<Attention> parseAttention(llvm::StringRef text);
+/// "host", "gpu", "auto".
+llvm::Expected<OptimizerDevice> parseOptimizerDevice(llvm::StringRef text);
 /// "sm_90,sm_89": architectures that the kernels' PTX can be assembled for.
 llvm::Expected<std::vector<std::string>> parseCudaArchs(llvm::StringRef text);
 /// A known name ("host", "rtx4090", "a800", "h200") or a JSON file with the

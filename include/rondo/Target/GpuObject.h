@@ -33,11 +33,18 @@ struct GpuOptions {
   std::string arch = "sm_80";
 };
 
-/// Compiles all kernels of `functions` (verified) to PTX. Fails after a
-/// diagnostic.
-mlir::FailureOr<std::string> emitGpuCode(mlir::Location loc,
-                                         llvm::ArrayRef<kern::FuncOp> functions,
-                                         const GpuOptions &options);
+/// The optimizer's kernel for one launch over so many elements.
+struct GpuUpdate {
+  AdamWKernel kernel;
+  int64_t elements = 0;
+  std::string symbol;
+};
+
+/// Compiles all kernels of `functions` (verified), and `updates`, to PTX. Fails
+/// after a diagnostic.
+mlir::FailureOr<std::string>
+emitGpuCode(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
+            const GpuOptions &options, llvm::ArrayRef<GpuUpdate> updates = {});
 
 /// The dialects that kernels are written in on their way to machine code.
 void registerCodeDialects(mlir::DialectRegistry &registry);

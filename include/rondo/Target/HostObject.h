@@ -109,6 +109,16 @@ struct Call {
   uint64_t libraryBytes = 0; ///< AttentionGrad.
 };
 
+/// A kernel of the optimizer.
+struct AdamWKernel {
+  double beta1 = 0.9, beta2 = 0.999;
+  mlir::Type copyType;     ///< bf16 or f16; null: no upload copy is written.
+  mlir::Type gradientType; ///< Null: f32; or bf16.
+  /// A coefficient below 0 leaves the state as it is, which is updated in
+  /// place; the upload copy is written from it.
+  bool maySkip = false;
+};
+
 struct CompiledEntry {
   std::string name;       ///< "body::entry", or "entry" outside of a body.
   uint32_t arguments = 0; ///< Without the scratch.
@@ -130,10 +140,12 @@ struct HostObject {
 
 /// Compiles all kernels of `functions` (verified, scratch planned) and the
 /// optimizer's. `copyType`: null, or the bf16 or f16 that weights are also
-/// written in. Fails after a diagnostic.
+/// written in. `updates`: further kernels of the optimizer. Fails after a
+/// diagnostic.
 mlir::FailureOr<HostObject>
 emitHostObject(mlir::Location loc, llvm::ArrayRef<kern::FuncOp> functions,
-               mlir::Type copyType, const HostOptions &options);
+               mlir::Type copyType, const HostOptions &options,
+               llvm::ArrayRef<AdamWKernel> updates = {});
 
 /// The kernels as a module of functions in the arith, math, scf and llvm
 /// dialects: what `emitHostObject` compiles.

@@ -58,6 +58,13 @@ OperandRange RoundOp::getTouched() {
 }
 SmallVector<int32_t> RoundOp::getAccesses() { return {3}; }
 
+Lane DeviceUpdateOp::getLane() { return Lane::StateUp; }
+int32_t DeviceUpdateOp::getDevice() { return getOn(); }
+OperandRange DeviceUpdateOp::getTouched() { return getBuffers(); }
+SmallVector<int32_t> DeviceUpdateOp::getAccesses() {
+  return toVector(getAccessAttr());
+}
+
 Lane HostLaunchOp::getLane() { return getLaneKind(); }
 int32_t HostLaunchOp::getDevice() { return -1; }
 OperandRange HostLaunchOp::getTouched() { return getBuffers(); }
@@ -133,8 +140,10 @@ static LogicalResult verifyCopy(Operation *op, Value source, Value target,
                              << stringifySpace(to) << ", not from "
                              << stringifySpace(spaceOf(source)) << " to "
                              << stringifySpace(spaceOf(target));
-  bool right = up ? lane == Lane::ParameterUp || lane == Lane::ActivationUp
-                  : lane == Lane::GradientDown || lane == Lane::ActivationDown;
+  bool right = up ? lane == Lane::ParameterUp || lane == Lane::ActivationUp ||
+                        lane == Lane::StateUp
+                  : lane == Lane::GradientDown ||
+                        lane == Lane::ActivationDown || lane == Lane::StateDown;
   if (!right)
     return op->emitOpError() << "cannot run on lane " << stringifyLane(lane);
   uint64_t a = cast<BufferType>(source.getType()).getBytes(),
@@ -153,12 +162,24 @@ LogicalResult DownloadOp::verify() {
                     /*up=*/false);
 }
 
-LogicalResult LaunchOp::verify() {
-  for (Value buffer : getBuffers())
+static LogicalResult verifyOnDevice(Operation *op, OperandRange buffers,
+                                    ArrayRef<int32_t> access) {
+  for (Value buffer : buffers)
     if (spaceOf(buffer) != Space::Device)
-      return emitOpError() << "touches a buffer in "
-                           << stringifySpace(spaceOf(buffer)) << " space";
-  return verifyAccesses(*this, getAccess(), getBuffers().size());
+      return op->emitOpError() << "touches a buffer in "
+                               << stringifySpace(spaceOf(buffer)) << " space";
+  return verifyAccesses(op, access, buffers.size());
+}
+
+LogicalResult LaunchOp::verify() {
+  return verifyOnDevice(*this, getBuffers(), getAccess());
+}
+
+LogicalResult DeviceUpdateOp::verify() {
+  if (getPiece() < 0 || getPiece() % 256 != 0)
+    return emitOpError() << "piece " << getPiece()
+                         << " is not a multiple of 256";
+  return verifyOnDevice(*this, getBuffers(), getAccess());
 }
 
 LogicalResult HostLaunchOp::verify() {

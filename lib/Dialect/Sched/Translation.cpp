@@ -136,6 +136,10 @@ private:
       op.kind = scheduling::OpKind::Launch, op.name = launch.getLabel().str(),
       op.entry = entryName(launch.getEntry()),
       op.duration = launch.getDuration().convertToDouble();
+    else if (auto update = dyn_cast<DeviceUpdateOp>(*timed))
+      op.kind = scheduling::OpKind::DeviceUpdate,
+      op.name = update.getLabel().str(), op.piece = (uint64_t)update.getPiece(),
+      op.duration = update.getDuration().convertToDouble();
     else if (auto zero = dyn_cast<ZeroOp>(*timed))
       op.kind = scheduling::OpKind::Zero, op.name = zero.getLabel().str(),
       op.duration = zero.getDuration().convertToDouble();
@@ -278,6 +282,11 @@ private:
       return LaunchOp::create(builder, at, event, entryRef(op.entry), touched,
                               builder.getDenseI32ArrayAttr(access), device,
                               waits, label, duration, tag);
+    case scheduling::OpKind::DeviceUpdate:
+      return DeviceUpdateOp::create(
+          builder, at, event, builder.getI64IntegerAttr((int64_t)op.piece),
+          touched, builder.getDenseI32ArrayAttr(access), device, waits, label,
+          duration, tag);
     case scheduling::OpKind::Zero:
       return ZeroOp::create(builder, at, event, touched[0], device, waits,
                             label, duration, tag);

@@ -201,6 +201,18 @@ static Address place(const AttentionShape &shape, const Address *addresses,
                         row * strides.row);
 }
 
+uint64_t CudaAttentions::commands(uint32_t number) const {
+  // cuDNN's backward has some kernels, and every part is cleared, added and
+  // rounded.
+  constexpr uint64_t kOfPiece = 24;
+  const Plan &plan = plans[number];
+  const AttentionSizes &sizes = plan.shape.sizes;
+  const AttentionBlock &block = plan.shape.block;
+  return (uint64_t)((sizes.batch + block.batch - 1) / block.batch *
+                    ((sizes.heads + block.heads - 1) / block.heads)) *
+         plan.pieces.size() * kOfPiece;
+}
+
 Status CudaAttentions::run(uint32_t number, const Address *addresses,
                            Stream stream, Function addPart,
                            Function roundRows) const {

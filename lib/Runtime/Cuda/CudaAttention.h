@@ -40,6 +40,9 @@ public:
   Status run(uint32_t plan, const Address *addresses, Stream stream,
              Function addPart, Function roundRows) const;
 
+  /// What `run` puts on a stream, at most about.
+  uint64_t commands(uint32_t plan) const;
+
   /// Beside the program's: lengths that cuDNN reads from memory.
   uint64_t workspaceBytes() const { return lengthBytes; }
   /// The library, in a line; empty: there are no calls.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <utility>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -83,12 +84,14 @@ Status CudaDevice::prepare() {
       return status;
   }
   uint64_t pages = 0;
-  for (uint32_t lane = 0; lane < 5; ++lane)
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane)
     pages += 256 + 4 * (uint64_t)executable->mostCalls() *
-                       std::max(2 * options.capacity[lane] + 2, 32u);
+                       std::max(2 * capacity(lane) + 2, 32u);
   graphs = std::make_unique<CudaGraphs>(driver(), *executable, program.table());
-  // They are for one thread that issues, and were measured with it.
-  if (pool->members().size() > 1)
+  // They are for one thread that issues, and were measured with it. What counts
+  // commands must not make one while it issues, either.
+  bool updates = capacity(kAlwaysLanes) != 0;
+  if (!isOnly() || updates)
     graphs->close();
   pages += 4 * graphs->words() + 128;
   pages = (pages + 4095) / 4096 * 4096;
@@ -99,11 +102,14 @@ Status CudaDevice::prepare() {
       !status.ok())
     return status;
   graphs->open(reinterpret_cast<uint32_t *>(laneWords(graphs->words())));
-  for (uint32_t lane = 0; lane < 5; ++lane) {
-    lanes[lane] = std::make_unique<CudaLane>(*this);
-    if (Status status =
-            lanes[lane]->open(options.capacity[lane], 0,
-                              options.delays.seed * 1000003 + index * 8 + lane);
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
+    if (lane >= kAlwaysLanes && !updates)
+      continue;
+    lanes.push_back(
+        std::make_unique<CudaLane>(*this, /*ofState=*/lane >= kAlwaysLanes));
+    if (Status status = lanes.back()->open(capacity(lane), 0,
+                                           options.delays.seed * 1000003 +
+                                               index * 8 + lane);
         !status.ok())
       return status;
   }
@@ -117,6 +123,10 @@ Status CudaDevice::prepare() {
                                       "cuStreamSynchronize");
       !status.ok())
     return status;
+  // An update is first launched when its stream waits for the host already.
+  if (updates)
+    if (Status status = loadKernels(); !status.ok())
+      return status;
   observeMemory();
   return Status::success();
 }
@@ -132,11 +142,11 @@ Status CudaDevice::open(const std::shared_ptr<CudaPool> &pool, uint32_t index,
   result->thread = std::thread([&self = *result] { self.complete(); });
   pthread_setname_np(result->thread.native_handle(),
                      format("GPU %u", index).c_str());
-  uint32_t tasks = 0;
-  for (const std::unique_ptr<CudaLane> &lane : result->lanes)
-    tasks += lane->capacity();
-  if (pool->members().size() > 1)
-    result->issuer = std::make_unique<IssueThread>(index, tasks);
+  uint32_t tasks[2] = {0, 0};
+  for (size_t lane = 0; lane < result->lanes.size(); ++lane)
+    tasks[lane >= kAlwaysLanes] += result->lanes[lane]->capacity();
+  if (!result->isOnly() || tasks[1] != 0)
+    result->issuer = std::make_unique<IssueThread>(index, tasks[0], tasks[1]);
   device = std::move(result);
   return Status::success();
 }
@@ -185,7 +195,7 @@ Status CudaDevice::share(Buffer memory, HostUse use, const std::string &what) {
   pool->pinOrStage(memory, what);
   if (pool->refusal().empty())
     return Status::success();
-  if (pool->members().size() > 1)
+  if (!isOnly())
     return deviceError(
         pool->refusal() +
         "; on one GPU copies would be staged, on several they are not: raise "
@@ -227,8 +237,8 @@ Status CudaDevice::openCopiers() {
 }
 
 /// Runs every entry once, on zeros. Libraries load a kernel's code when it is
-/// first launched, and that waits until the device is idle: for ever, where it
-/// waits for a copy that a thread of the host would have to pass on.
+/// first launched, and that waits until the device is idle: for ever, where the
+/// device waits for what a thread of the host would have to pass on or issue.
 Status CudaDevice::loadKernels() {
   const program::Program &table = program.table();
   Address status = 0;
@@ -238,12 +248,16 @@ Status CudaDevice::loadKernels() {
       !result.ok())
     return result;
   Status first;
-  std::vector<bool> ran(sizeOf(table.entries()));
+  std::vector<char> ran(sizeOf(table.entries()));
+  char rounded = 0;
   std::vector<std::byte *> arguments;
   for (const program::Op *op : *table.ops()) {
-    if (op->kind() != program::OpKind::Launch || ran[(size_t)op->entry()])
+    bool rounds = op->kind() == program::OpKind::Round;
+    if (!rounds && !CudaExecutable::isLaunch(*op))
       continue;
-    ran[(size_t)op->entry()] = true;
+    char &did = rounds ? rounded : ran[(size_t)op->entry()];
+    if (std::exchange(did, 1))
+      continue;
     arguments.clear();
     for (uint32_t i = 0; i < sizeOf(op->operands()); ++i) {
       const program::Operand &operand = *op->operands()->Get(i);
@@ -251,11 +265,15 @@ Status CudaDevice::loadKernels() {
           *table.buffers()->Get(operand.buffers()->Get(0));
       arguments.push_back(arena().data + buffer.offset() + operand.offset());
     }
-    first = executable->launch((uint32_t)op->entry(), arguments.data(), status,
-                               nullptr);
+    first = rounds ? executable->round(reinterpret_cast<Address>(arguments[0]),
+                                       1, nullptr)
+                   : executable->launch((uint32_t)op->entry(), arguments.data(),
+                                        status, nullptr);
     if (!first.ok())
       break;
   }
+  if (first.ok() && options.delays.microseconds != 0)
+    first = executable->delay(1, nullptr);
   Result result = Success;
   if (bytes != 0)
     result = driver().memsetAsync(memory, 0, bytes, nullptr);
@@ -268,6 +286,13 @@ Status CudaDevice::loadKernels() {
 }
 
 Status CudaDevice::stageCopies() {
+  // What is copied then passes through the host's threads, updates too.
+  if (counts())
+    return Status(Code::Device,
+                  pool->refusal() +
+                      "; updates on GPUs need all of it pinned: compile with "
+                      "--optimizer-device=host, or raise what may be locked "
+                      "(ulimit -l, a container's memory limit)");
   if (Status status = makeCurrent(); !status.ok())
     return status;
   if (Status status = loadKernels(); !status.ok())
@@ -408,6 +433,10 @@ static std::string listGpus() {
 
 static Status openGpus(const Program &program, const DeviceOptions &options,
                        std::vector<std::unique_ptr<Device>> &devices) {
+  // Streams that share a connection to the GPU wait for each other's waits; by
+  // default there are 8, as many as a device then has streams.
+  if (usedDeviceLanes(program.table()) > kAlwaysLanes)
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   std::shared_ptr<CudaPool> pool;
   uint32_t count = program.table().devices();
   if (Status status = CudaPool::create(count, options, pool); !status.ok())

@@ -27,9 +27,10 @@ public:
     return {reinterpret_cast<std::byte *>(memory), bytes};
   }
   Lane &lane(program::Lane kind) override {
-    if (HostLane *staged = stagedLanes[(size_t)kind].get())
-      return *staged;
-    return *lanes[(size_t)kind];
+    uint32_t number = deviceLaneIndex(kind);
+    if (number < kAlwaysLanes && stagedLanes[number])
+      return *stagedLanes[number];
+    return *lanes[number];
   }
   int64_t issueTime() const override { return issuer ? issuer->busy() : 0; }
   Status share(Buffer memory, HostUse use, const std::string &what) override;
@@ -45,6 +46,10 @@ public:
   void wake();
   /// Who issues this device's tasks; null: whoever submits them.
   IssueThread *issuing() const { return issuer.get(); }
+  /// Whether there is no other device.
+  bool isOnly() const { return pool->members().size() == 1; }
+  /// Whether lanes count commands: who issues must not be blocked.
+  bool counts() const { return lanes.size() > kAlwaysLanes; }
   /// Something that this task did.
   void fail(const TaskCall &call, const Status &status);
 
@@ -59,6 +64,10 @@ public:
 
 private:
   Status prepare();
+  /// Of a lane, by its place among a device's.
+  uint32_t capacity(uint32_t lane) const {
+    return options.capacity[(size_t)deviceLane(lane)];
+  }
   Status openCopiers();
   Status stageCopies();
   Status loadKernels();
@@ -75,10 +84,10 @@ private:
   std::optional<uint64_t> contextBytes;
   Arena words; ///< What streams and kernels write for the host.
   uint64_t wordsUsed = 0;
-  std::unique_ptr<CudaLane> lanes[5];
+  std::vector<std::unique_ptr<CudaLane>> lanes;
   /// Where copies must be staged, those of the lanes that copy.
-  std::unique_ptr<StagedCopier> copiers[5];
-  std::unique_ptr<HostLane> stagedLanes[5];
+  std::unique_ptr<StagedCopier> copiers[kAlwaysLanes];
+  std::unique_ptr<HostLane> stagedLanes[kAlwaysLanes];
   std::atomic<uint32_t> submitted{0};
   std::atomic<bool> closing{false};
   std::thread thread;

@@ -185,7 +185,7 @@ static std::vector<std::vector<uint64_t>>
 argumentAlignments(const program::Program &table) {
   std::vector<std::vector<uint64_t>> alignments(sizeOf(table.entries()));
   for (const program::Op *op : *table.ops()) {
-    if (op->kind() != program::OpKind::Launch)
+    if (!CudaExecutable::isLaunch(*op))
       continue;
     std::vector<uint64_t> &entry = alignments[(size_t)op->entry()];
     entry.resize(std::max<size_t>(entry.size(), sizeOf(op->operands())), 256);
@@ -201,14 +201,12 @@ Status CudaExecutable::resolve(const program::Program &table) {
   std::vector<std::string> problems;
   Code problem = Code::Device;
   entries.resize(sizeOf(table.entries()));
-  size_t mostPlaces = 0;
   for (uint32_t e = 0; e < entries.size(); ++e) {
     const program::Entry &entry = *table.entries()->Get(e);
     if (alignments[e].empty() &&
         std::none_of(table.ops()->begin(), table.ops()->end(),
                      [&](const program::Op *op) {
-                       return op->kind() == program::OpKind::Launch &&
-                              op->entry() == (int32_t)e;
+                       return isLaunch(*op) && op->entry() == (int32_t)e;
                      }))
       continue;
     entries[e] = {(uint32_t)calls_.size(), sizeOf(entry.calls())};
@@ -256,11 +254,14 @@ Status CudaExecutable::resolve(const program::Program &table) {
           problems.push_back(message);
         problem = status.code();
       }
+      // A product may widen both operands, and join what it split.
+      entries[e].commands += call.kind == CallKind::Gemm ? 6 : 1;
+      if (status.ok() && (call.kind == CallKind::Attention ||
+                          call.kind == CallKind::AttentionGrad))
+        entries[e].commands += attentions.commands(call.attention);
       calls_.push_back(std::move(call));
     }
   }
-  values.resize(mostPlaces + 1);
-  parameters.resize(mostPlaces + 1);
   if (problems.empty()) {
     Status status = gemms.finish();
     return status.ok() ? attentions.finish() : status;
@@ -303,7 +304,13 @@ Status CudaExecutable::launchCall(uint32_t entry, uint32_t number,
     if (call.grid[0] == 0 || call.grid[1] == 0 || call.grid[2] == 0)
       break;
     // The driver reads as many parameters as the kernel declares: the last is
-    // there for those that want it.
+    // there for those that want it. Each thread that issues has its own.
+    static thread_local std::vector<Address> values;
+    static thread_local std::vector<void *> parameters;
+    if (values.size() <= call.addressCount) {
+      values.resize(mostPlaces + 1);
+      parameters.resize(mostPlaces + 1);
+    }
     for (uint32_t i = 0; i <= call.addressCount; ++i) {
       values[i] = i < call.addressCount ? address(i) : status + 4 * number;
       parameters[i] = &values[i];

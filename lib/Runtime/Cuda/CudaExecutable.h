@@ -46,6 +46,13 @@ public:
 
   uint32_t calls(uint32_t entry) const { return entries[entry].callCount; }
   uint32_t mostCalls() const;
+  /// What an entry's calls put on a stream, at most about.
+  uint64_t commands(uint32_t entry) const { return entries[entry].commands; }
+  /// Whether the operation runs an entry on a device.
+  static bool isLaunch(const program::Op &op) {
+    return op.kind() == program::OpKind::Launch ||
+           op.kind() == program::OpKind::DeviceUpdate;
+  }
   uint64_t workspaceBytes() const {
     return gemms.workspaceBytes() + attentions.workspaceBytes();
   }
@@ -78,6 +85,7 @@ private:
   };
   struct Entry {
     uint32_t firstCall = 0, callCount = 0;
+    uint64_t commands = 0;
   };
 
   CudaExecutable(const CudaPool &pool, const CudaPool::Member &gpu)
@@ -102,8 +110,7 @@ private:
                               ///< host runs are empty.
   std::vector<Call> calls_;
   std::vector<Place> places;
-  std::vector<Address> values; ///< A launch's parameters.
-  std::vector<void *> parameters;
+  size_t mostPlaces = 0; ///< Addresses of a call.
 };
 
 } // namespace rondo::runtime::cuda

@@ -10,6 +10,7 @@
 #include "CudaDevice.h"
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -17,6 +18,15 @@ using namespace rondo::runtime::cuda;
 
 /// The word that the stream writes has a cache line of its own.
 constexpr uint32_t kFirstStatus = 16;
+/// What a stream takes ahead for certain: on an H200 it was about a thousand
+/// launches. RONDO_TEST_STREAM=N stands for streams that take N.
+constexpr uint32_t kMostCommands = 512;
+static uint32_t mostCommands() {
+  const char *most = std::getenv("RONDO_TEST_STREAM");
+  return most ? (uint32_t)std::strtoul(most, nullptr, 10) : kMostCommands;
+}
+/// Of CudaExecutable::round, each for twice as many elements as the last.
+constexpr uint32_t kMostRoundings = 64;
 
 static uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
@@ -31,6 +41,7 @@ Status CudaLane::open(uint32_t capacity, int priority, uint64_t seed) {
   if (Status status = device.makeCurrent(); !status.ok())
     return status;
   random = seed;
+  most = mostCommands();
   // One place stays empty: the event of the task before the head is still read.
   ring.resize(std::bit_ceil(std::max(capacity + 1, 16u)));
   callsPerPlace = device.executable->mostCalls();
@@ -93,10 +104,45 @@ Address CudaLane::statusWord(uint32_t number) const {
 //===----------------------------------------------------------------------===//
 
 void CudaLane::submit(const TaskCall &call) {
-  if (device.issuing())
-    device.issuing()->push(this, call);
+  if (IssueThread *issuer = device.issuing())
+    issuer->push(this, call);
   else
     issueNow(call);
+}
+
+/// What the task waits for has happened, as far as the host knows.
+static bool isReady(const TaskCall &call) {
+  return std::all_of(call.task->waits.begin(), call.task->waits.end(),
+                     [&](const Task::Wait &wait) {
+                       return call.iteration < wait.distance ||
+                              wait.event->reached(call.iteration -
+                                                  wait.distance + 1);
+                     });
+}
+
+uint32_t CudaLane::commandsOf(const TaskCall &call) const {
+  // A wait each, a delay, two events, a word.
+  uint64_t count = call.task->waits.size() + 4;
+  if (call.task->kind == TaskKind::Launch)
+    count += device.executable->commands(call.task->entry);
+  else
+    count += call.task->kind == TaskKind::Round ? kMostRoundings : 1;
+  return (uint32_t)std::min<uint64_t>(count, 1u << 30);
+}
+
+bool CudaLane::hasRoom(const TaskCall &call) {
+  if (!device.counts() || device.pool->failed() ||
+      commands.load(std::memory_order_acquire) + commandsOf(call) <= most)
+    return true;
+  // More only if all of it can run: then the driver blocks no longer than that
+  // takes.
+  uint32_t end = tail.load(std::memory_order_relaxed),
+           first = head.load(std::memory_order_acquire);
+  if ((int32_t)(first - settled) > 0)
+    settled = first;
+  while (settled != end && isReady(ring[settled & (ring.size() - 1)].call))
+    ++settled;
+  return settled == end && isReady(call);
 }
 
 void CudaLane::issueNow(const TaskCall &call) {
@@ -108,6 +154,10 @@ void CudaLane::issueNow(const TaskCall &call) {
   Place &place = ring[number & (ring.size() - 1)];
   place.call = call;
   place.timed = place.ran = false;
+  if (device.counts()) {
+    place.commands = commandsOf(call);
+    commands.fetch_add(place.commands, std::memory_order_relaxed);
+  }
   if (!device.pool->failed())
     if (Status status = issue(place, number); !status.ok())
       device.fail(call, status);
@@ -125,7 +175,8 @@ Status CudaLane::wait(const Task &task, uint32_t iteration) {
       continue;
     Result result = Success;
     // Of another device's task this thread does not know whether it was issued.
-    void *native = !device.issuing() || wait.sameDevice
+    // Of this one's, state may not be yet: then there is no event either.
+    void *native = device.isOnly() || wait.sameDevice
                        ? wait.event->native(value)
                        : nullptr;
     if (native)
@@ -265,6 +316,7 @@ void CudaLane::finish(Place &place) {
       }
     }
   }
+  commands.fetch_sub(place.commands, std::memory_order_release);
   currentTask.store(-1, std::memory_order_relaxed);
   awaited.store(-1, std::memory_order_relaxed);
   // Whoever waits for the signal may end the task's life: it is not read again.
@@ -302,13 +354,7 @@ void CudaLane::check() {
       ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
   // What the GPU does wrong it says late, and of everything: only a task whose
   // waits hold can have done it.
-  bool runs = std::all_of(call.task->waits.begin(), call.task->waits.end(),
-                          [&](const Task::Wait &wait) {
-                            return call.iteration < wait.distance ||
-                                   wait.event->reached(call.iteration -
-                                                       wait.distance + 1);
-                          });
-  if (!runs)
+  if (!isReady(call))
     return;
   device.fail(call, deviceError(device.driver().text(result)));
 }

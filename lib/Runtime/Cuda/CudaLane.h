@@ -26,7 +26,9 @@ class CudaDevice;
 
 class CudaLane final : public Lane {
 public:
-  explicit CudaLane(CudaDevice &device) : device(device) {}
+  /// `ofState`: a lane for optimizer state.
+  CudaLane(CudaDevice &device, bool ofState)
+      : device(device), ofState(ofState) {}
   ~CudaLane() override;
   /// Makes the device's context current. `priority`: smaller is more urgent.
   /// `seed`: of delays.
@@ -45,6 +47,10 @@ public:
 
   // The rest is for the device's threads.
   void issueNow(const TaskCall &call);
+  bool isOfState() const { return ofState; }
+  /// For whoever issues: whether the driver takes the task without waiting for
+  /// anything but what the stream itself has to do before it.
+  bool hasRoom(const TaskCall &call);
   uint32_t capacity() const { return (uint32_t)ring.size() - 1; }
   bool pending() const {
     return head.load(std::memory_order_relaxed) !=
@@ -62,6 +68,7 @@ private:
     TaskCall call;
     EventHandle begin = nullptr, end = nullptr;
     Address status = 0; ///< A launch's words, one a call.
+    uint32_t commands = 0;
     int64_t issued = 0; ///< Before `begin` was recorded; as now().
     bool timed = false; ///< Both events are recorded.
     bool ran = false;   ///< Between them the task itself.
@@ -71,11 +78,18 @@ private:
   Status perform(Place &place, uint32_t number);
   void finish(Place &place);
   Address statusWord(uint32_t number) const;
+  uint32_t commandsOf(const TaskCall &call) const;
 
   CudaDevice &device;
+  const bool ofState;
   Stream stream = nullptr;
   std::vector<Place> ring; ///< Its size is a power of two.
   std::atomic<uint32_t> head{0}, tail{0};
+  /// Commands of the tasks between head and tail, about.
+  std::atomic<uint32_t> commands{0};
+  uint32_t most = 0; ///< Of them, whatever they wait for.
+  /// Of whoever issues: the tasks before this one wait for nothing any more.
+  uint32_t settled = 0;
   /// Written by the stream: tasks done. Then, for each place, a word a call: 1
   /// where an index is out of range.
   uint32_t *words = nullptr;

@@ -12,6 +12,13 @@
 // work. Where there are several, each has a thread of its own, which issues
 // what it is given in that order.
 //
+// Optimizer state that is streamed has an order of its own: an iteration ends
+// with more of it than a stream takes, and the next iteration's launches must
+// not stand behind it. Each of the two orders is kept; of one the next task
+// goes when its lane has room, whatever the other does. Then this thread must
+// never be blocked by the driver: what a full stream waits for may still have
+// to be issued, by this very thread. So lanes count (CudaLane::hasRoom).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef RONDO_LIB_RUNTIME_CUDA_ISSUETHREAD_H
@@ -27,8 +34,8 @@ class CudaLane;
 
 class IssueThread {
 public:
-  /// Room for `capacity` tasks.
-  IssueThread(uint32_t index, uint32_t capacity);
+  /// Room for `stateCapacity` tasks of lanes for state, `capacity` of others.
+  IssueThread(uint32_t index, uint32_t capacity, uint32_t stateCapacity);
   /// Issues what it was given.
   ~IssueThread();
   IssueThread(const IssueThread &) = delete;
@@ -47,11 +54,25 @@ private:
     CudaLane *lane = nullptr; ///< Null: the end.
     TaskCall call;
   };
+  struct Queue {
+    explicit Queue(uint32_t capacity);
+    Place &place(uint32_t number) { return ring[number & ((1u << bits) - 1)]; }
+    /// The turn of a place when task `number` may be written there.
+    uint32_t turn(uint32_t number) const { return 2 * (number >> bits); }
+
+    const uint32_t bits;
+    const std::unique_ptr<Place[]> ring;
+    std::atomic<uint32_t> next{0}; ///< Places handed out.
+    uint32_t taken = 0;            ///< Tasks issued.
+    bool ended = false;
+  };
+  enum class Step { Nothing, NoRoom, Issued };
+  void put(Queue &queue, CudaLane *lane, const TaskCall &call);
+  Step take(Queue &queue);
   void run();
 
-  uint32_t bits;
-  std::unique_ptr<Place[]> ring;
-  std::atomic<uint32_t> next{0}; ///< Places handed out.
+  Queue queues[2];
+  std::atomic<uint32_t> pushed{0};
   std::atomic<int64_t> busyTime{0};
   std::thread thread;
 };

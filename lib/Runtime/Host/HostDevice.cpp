@@ -144,7 +144,8 @@ void HostLane::perform(const TaskCall &call) {
   if (delays.microseconds != 0)
     sleepAtRandom();
   int64_t begin = now();
-  if (!stop || call.iteration < stop->load(std::memory_order_acquire)) {
+  if (task.always || !stop ||
+      call.iteration < stop->load(std::memory_order_acquire)) {
     switch (task.kind) {
     case TaskKind::Copy:
       if (copier)
@@ -205,12 +206,18 @@ Status HostDevice::open(uint32_t index, uint64_t bytes,
           result->memory.allocate(bytes, format("device %u", index));
       !status.ok())
     return status;
-  for (size_t lane = 0; lane < 5; ++lane)
-    // Only the compute lane needs room to run entries in.
+  for (uint32_t lane = 0; lane < kDeviceLanes; ++lane) {
+    program::Lane kind = deviceLane(lane);
+    if (lane >= kAlwaysLanes && options.capacity[(size_t)kind] == 0)
+      continue;
+    // Only lanes that run entries need room for that.
+    bool runs =
+        kind == program::Lane::Compute || kind == program::Lane::StateUp;
     result->lanes[lane] = std::make_unique<HostLane>(
-        format("%s %u", program::EnumNameLane((program::Lane)lane), index),
-        lane == 0 ? &executable : nullptr, options.capacity[lane],
+        format("%s %u", program::EnumNameLane(kind), index),
+        runs ? &executable : nullptr, options.capacity[(size_t)kind],
         options.delays, index * 8 + lane, options.stop);
+  }
   device = std::move(result);
   return Status::success();
 }

@@ -94,12 +94,14 @@ public:
                      const Executable &executable, const DeviceOptions &options,
                      std::unique_ptr<Device> &device);
   Buffer arena() override { return memory.buffer(); }
-  Lane &lane(program::Lane kind) override { return *lanes[(size_t)kind]; }
+  Lane &lane(program::Lane kind) override {
+    return *lanes[deviceLaneIndex(kind)];
+  }
   DeviceReport report() const override;
 
 private:
   Arena memory;
-  std::unique_ptr<HostLane> lanes[5];
+  std::unique_ptr<HostLane> lanes[kDeviceLanes];
 };
 
 } // namespace rondo::runtime

@@ -146,3 +146,22 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 %a = sched.buffer "a" : !sched.buffer<64, device>
 // expected-error@+1 {{touches device memory}}
 %e = sched.host_launch "h" loss (%a : !sched.buffer<64, device>) [1] staging duration 1.0 <>
+
+// -----
+
+%a = sched.buffer "a" : !sched.buffer<64, pinned>
+%b = sched.buffer "b" : !sched.buffer<64, device>
+// expected-error@+1 {{cannot run on lane state_down}}
+%e = sched.upload "u" %a to %b state_down on 0 priority 0 duration 1.0 <> : !sched.buffer<64, pinned>, !sched.buffer<64, device>
+
+// -----
+
+%a = sched.buffer "a" : !sched.buffer<64, device>
+// expected-error@+1 {{piece 8 is not a multiple of 256}}
+%e = sched.device_update "d" piece 8 (%a) [3] on 0 duration 1.0 <> : !sched.buffer<64, device>
+
+// -----
+
+%a = sched.buffer "a" : !sched.buffer<64, pinned>
+// expected-error@+1 {{touches a buffer in pinned space}}
+%e = sched.device_update "d" piece 0 (%a) [3] on 0 duration 1.0 <> : !sched.buffer<64, pinned>

@@ -31,6 +31,14 @@ sched.program @step of @plan devices 2 rotation 1 period 2 {
   %4 = sched.host_launch "sum" accumulate first (%b, %g : !sched.buffer<1024, pinned>, !sched.buffer<1024, pinned>) [2, 1] update after (%3) duration 5.0 <block = 0>
   // CHECK: sched.host_launch "count" count_labels @labels::@count(
   %5 = sched.host_launch "count" count_labels @labels::@count(%a, %b : !sched.buffer<1024, pinned>, !sched.buffer<1024, pinned>) [1, 2] staging duration 5.0 <input = 1>
+  // CHECK: sched.upload "state" {{.*}} state_up on 1
+  %6 = sched.upload "state" %a to %c state_up on 1 priority 2 duration 5.0 <block = 0> : !sched.buffer<1024, pinned>, !sched.buffer<1024, device>
+  // CHECK: sched.device_update "update" piece 256(%{{.*}}, %{{.*}}) [3, 1] on 1 after(%{{.*}}) duration 5.000000e+00 <block = 0> : !sched.buffer<1024, device>, !sched.buffer<512, device>
+  %7 = sched.device_update "update" piece 256 (%c, %s) [3, 1] on 1 after (%2) duration 5.0 <block = 0> : !sched.buffer<1024, device>, !sched.buffer<512, device>
+  // CHECK: sched.download "state" {{.*}} state_down on 1
+  %8 = sched.download "state" %c to %a state_down on 1 after (%7) priority 2 duration 5.0 <block = 0> : !sched.buffer<1024, device>, !sched.buffer<1024, pinned>
+  // CHECK: sched.host_launch "scalars" update_scalars(
+  %9 = sched.host_launch "scalars" update_scalars (%g, %b : !sched.buffer<1024, pinned>, !sched.buffer<1024, pinned>) [1, 2] update duration 5.0 <block = 0>
   // CHECK: sched.next %{{.*}}
   sched.next %4
 }

@@ -35,3 +35,17 @@ sched.program @circle of @plan devices 1 rotation 0 period 1 {
 sched.program @other_period of @plan devices 1 rotation 0 period 2 {
   sched.next
 }
+
+// -----
+
+// State comes back before it is updated.
+// expected-error @+1 {{nothing orders 'back' (state_down, device 0) after 'update' (state_up, device 0) of the same iteration, yet both touch 'state' and one of them writes it}}
+sched.program @state of @plan devices 1 rotation 0 period 1 {
+^bb0(%earlier: !sched.event):
+  %master = sched.buffer "master" : !sched.buffer<256, pinned>
+  %state = sched.buffer "state" : !sched.buffer<256, device>
+  %0 = sched.upload "there" %master to %state state_up on 0 after (%earlier) priority 2 duration 1.0 <> : !sched.buffer<256, pinned>, !sched.buffer<256, device>
+  %1 = sched.device_update "update" piece 0 (%state) [3] on 0 duration 1.0 <> : !sched.buffer<256, device>
+  %2 = sched.download "back" %state to %master state_down on 0 after (%0) priority 2 duration 1.0 <> : !sched.buffer<256, device>, !sched.buffer<256, pinned>
+  sched.next %2
+}

@@ -17,8 +17,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace rondo::runtime;
@@ -39,6 +41,10 @@ struct Gpu {
   /// Once a kernel has faulted everything fails, as in CUDA.
   std::atomic<bool> broken{false};
   Stream defaultStream = nullptr;
+  /// Held by a call that the driver makes wait (strictDepth).
+  std::mutex calls;
+  std::mutex streamsMutex;
+  std::set<Stream> streams;
 };
 Gpu gpus[kGpus];
 
@@ -73,6 +79,19 @@ bool reaches(Address address, uint64_t bytes) {
   return address - begin + bytes <= range.bytes;
 }
 
+/// RONDO_FAKE_DEPTH=N: a stream takes N commands ahead, and a kernel is loaded
+/// when it is first launched, once the device is idle. Whose call must wait for
+/// that keeps all other calls for this device waiting, which is the worst that
+/// a driver may do. 0: none of it.
+size_t strictDepth() {
+  const char *depth = std::getenv("RONDO_FAKE_DEPTH");
+  return depth ? std::strtoull(depth, nullptr, 10) : 0;
+}
+std::unique_lock<std::mutex> enterDevice(int device) {
+  return strictDepth() ? std::unique_lock(gpus[device].calls)
+                       : std::unique_lock<std::mutex>();
+}
+
 int64_t clockTime() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -90,8 +109,14 @@ struct ContextObject {
 struct StreamObject {
   explicit StreamObject(int device) : device(device) {
     thread = std::thread([this] { run(); });
+    std::lock_guard<std::mutex> lock(gpus[device].streamsMutex);
+    gpus[device].streams.insert(this);
   }
   ~StreamObject() {
+    {
+      std::lock_guard<std::mutex> lock(gpus[device].streamsMutex);
+      gpus[device].streams.erase(this);
+    }
     {
       std::lock_guard<std::mutex> lock(mutex);
       closing = true;
@@ -102,6 +127,8 @@ struct StreamObject {
   Result add(std::function<void()> item) {
     if (gpus[device].broken)
       return IllegalAddress;
+    std::unique_lock<std::mutex> call = enterDevice(device);
+    waitUntilAtMost(strictDepth() ? strictDepth() - 1 : SIZE_MAX);
     {
       std::lock_guard<std::mutex> lock(mutex);
       if (recording) {
@@ -112,6 +139,11 @@ struct StreamObject {
     }
     changed.notify_all();
     return Success;
+  }
+  void waitUntilAtMost(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock,
+                 [&] { return work.size() <= count || gpus[device].broken; });
   }
   void run() {
     std::unique_lock<std::mutex> lock(mutex);
@@ -151,11 +183,14 @@ struct GraphObject {
 struct GraphExecObject {
   std::vector<std::function<void()>> work;
 };
-struct ModuleObject {
-  std::string text;
-};
 struct FunctionObject {
   const FakeKernel *kernel;
+  bool loaded = false;
+};
+struct ModuleObject {
+  std::string text;
+  std::mutex mutex;
+  std::map<std::string, FunctionObject> functions;
 };
 
 } // namespace rondo::runtime::cuda
@@ -328,6 +363,7 @@ FAKE cuStreamDestroy_v2(Stream stream) {
 FAKE cuStreamQuery(Stream stream) {
   if (gpus[stream->device].broken)
     return IllegalAddress;
+  std::unique_lock<std::mutex> call = enterDevice(stream->device);
   std::lock_guard<std::mutex> lock(stream->mutex);
   return stream->work.empty() ? Success : NotReady;
 }
@@ -414,6 +450,7 @@ FAKE cuEventSynchronize(EventHandle event) {
 }
 FAKE cuEventElapsedTime(float *milliseconds, EventHandle begin,
                         EventHandle end) {
+  std::unique_lock<std::mutex> call = enterDevice(current->device);
   int64_t times[2];
   for (int i = 0; i < 2; ++i) {
     EventHandle event = i ? end : begin;
@@ -498,7 +535,8 @@ FAKE cuModuleLoadDataEx(Module *module, const void *image, unsigned,
                   "ELF",
                   4) == 0)
     return InvalidImage;
-  *module = new ModuleObject{static_cast<const char *>(image)};
+  *module = new ModuleObject;
+  (*module)->text = static_cast<const char *>(image);
   return Success;
 }
 FAKE cuModuleUnload(Module module) {
@@ -506,16 +544,14 @@ FAKE cuModuleUnload(Module module) {
   return Success;
 }
 FAKE cuModuleGetFunction(Function *function, Module module, const char *name) {
-  // Functions live as long as the process, as do the few that there are.
-  static std::map<std::string, FunctionObject> functions;
-  static std::mutex mutex;
   const FakeKernel *kernel = findFakeKernel(name);
   if (module->text.find(".entry " + std::string(name) + "(") ==
           std::string::npos ||
       !kernel)
     return NotFound;
-  std::lock_guard<std::mutex> lock(mutex);
-  *function = &functions.emplace(name, FunctionObject{kernel}).first->second;
+  std::lock_guard<std::mutex> lock(module->mutex);
+  *function =
+      &module->functions.emplace(name, FunctionObject{kernel}).first->second;
   return Success;
 }
 FAKE cuFuncSetAttribute(Function, int, int) { return Success; }
@@ -528,6 +564,13 @@ FAKE cuLaunchKernel(Function function, unsigned gridX, unsigned, unsigned,
   for (uint32_t i = 0; i < kernel.parameters; ++i)
     std::memcpy(&arguments[i], parameters[i], 8);
   stream = streamOf(stream);
+  if (auto call = enterDevice(stream->device);
+      call.owns_lock() && !std::exchange(function->loaded, true)) {
+    Gpu &gpu = gpus[stream->device];
+    std::lock_guard<std::mutex> lock(gpu.streamsMutex);
+    for (Stream other : gpu.streams)
+      other->waitUntilAtMost(0);
+  }
   uint64_t threads = (uint64_t)gridX * blockX;
   return stream->add([&kernel, arguments, threads, stream] {
     bool fine = true;

@@ -14,6 +14,7 @@
 #include "Convert.h"
 #include "ToyShape.h"
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 using namespace rondo::runtime;
@@ -69,6 +70,29 @@ static bool biasGradient(const FakeArguments &a, uint64_t threads) {
   return true;
 }
 
+/// gradient, master in, out, moments, copy if `HasCopy`, scalars
+template <bool HasCopy>
+static bool adamw(const FakeArguments &a, uint64_t threads) {
+  auto *g = at<const float>(a[0]), *in = at<const float>(a[1]);
+  auto *out = at<float>(a[2]), *m = at<float>(a[3]), *v = at<float>(a[4]);
+  auto *copy = at<uint16_t>(a[5]);
+  auto *s = at<const float>(a[HasCopy ? 6 : 5]);
+  for (uint64_t i = 0; i < threads; ++i) {
+    float p = in[i];
+    if (s[7] >= 0) {
+      float gradient = g[i] * s[7];
+      p *= 1 - s[0] * s[4];
+      m[i] = s[1] * m[i] + (1 - s[1]) * gradient;
+      v[i] = s[2] * v[i] + (1 - s[2]) * gradient * gradient;
+      p -= s[0] / s[5] * m[i] / (std::sqrt(v[i]) / s[6] + s[3]);
+      out[i] = p;
+    }
+    if (HasCopy)
+      copy[i] = roundBF16(p);
+  }
+  return true;
+}
+
 static bool sleepLong(const FakeArguments &, uint64_t) {
   std::this_thread::sleep_for(std::chrono::milliseconds(900));
   return true;
@@ -121,6 +145,8 @@ const FakeKernel *testing::findFakeKernel(const std::string &name) {
       {"add_bias_bf16", 3, addBias<uint16_t, widenBF16>},
       {"square_loss", 5, squareLoss},
       {"bias_gradient", 2, biasGradient},
+      {"adamw_f32_or_skip", 6, adamw<false>},
+      {"adamw_copy_or_skip", 7, adamw<true>},
       {"sleep_ms", 0, sleepLong},
       {"iota", 2, iota},
       {"fault", 1, fault},

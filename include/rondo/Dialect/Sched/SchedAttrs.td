@@ -25,12 +25,13 @@ def Sched_LaneEnum : Sched_Enum<"Lane", "lane",
     [I32EnumAttrCase<"Compute", 0, "compute">, I32EnumAttrCase<"ParameterUp", 1, "parameter_up">,
      I32EnumAttrCase<"GradientDown", 2, "gradient_down">, I32EnumAttrCase<"ActivationUp", 3, "activation_up">,
      I32EnumAttrCase<"ActivationDown", 4, "activation_down">, I32EnumAttrCase<"Update", 5, "update">,
-     I32EnumAttrCase<"Staging", 6, "staging">]>;
+     I32EnumAttrCase<"Staging", 6, "staging">, I32EnumAttrCase<"StateUp", 7, "state_up">, I32EnumAttrCase<"StateDown", 8, "state_down">]>;
 def Sched_LaneAttr : EnumAttr<Sched_Dialect, Sched_LaneEnum, "lane">;
 def Sched_HostActionEnum : Sched_Enum<"HostAction", "what a host launch does",
     [I32EnumAttrCase<"StageInput", 5, "stage_input">, I32EnumAttrCase<"CountLabels", 6, "count_labels">, I32EnumAttrCase<"Seed", 7, "seed">,
      I32EnumAttrCase<"Loss", 8, "loss">, I32EnumAttrCase<"Accumulate", 9, "accumulate">, I32EnumAttrCase<"Norm", 10, "norm">,
-     I32EnumAttrCase<"Clip", 11, "clip">, I32EnumAttrCase<"Optimizer", 12, "optimizer">]>;
+     I32EnumAttrCase<"Clip", 11, "clip">, I32EnumAttrCase<"Optimizer", 12, "optimizer">,
+     I32EnumAttrCase<"UpdateScalars", 14, "update_scalars">]>;
 def Sched_HostActionAttr : EnumAttr<Sched_Dialect, Sched_HostActionEnum, "action">;
 
 def Sched_TagAttr : AttrDef<Sched_Dialect, "Tag"> {

@@ -164,6 +164,24 @@ def Sched_RoundOp : Sched_LaneOp<"round"> {
   let assemblyFormat = "$label $buffer `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffer)";
 }
 
+def Sched_DeviceUpdateOp : Sched_LaneOp<"device_update", [AttrSizedOperandSegments]> {
+  let summary = "Updates a piece of a block's state on a device";
+  let description = [{
+    Created by `rondo-convert-pipe-to-sched` for `--optimizer-device=gpu`. Its uploads come right before it, its downloads right after. `buffers`: gradient, master,
+    moments, the upload copy unless the master is it, scalars. `piece`: where in the block's gradient the piece begins, in bytes.
+
+    ```mlir
+    %2 = sched.device_update "update layers.0" piece 0 (%g, %w, %m, %v, %s) [1, 3, 3, 3, 1] on 0 after (%1) duration 5000.0 <block = 1>
+      : !sched.buffer<512, device>, !sched.buffer<512, device>, !sched.buffer<512, device>, !sched.buffer<512, device>, !sched.buffer<32, device>
+    ```
+  }];
+  let arguments = (ins I64Attr:$piece, Variadic<Sched_BufferType>:$buffers, DenseI32ArrayAttr:$access, I32Attr:$on, Variadic<Sched_EventType>:$waits,
+                       StrAttr:$label, F64Attr:$duration, Sched_TagAttr:$tag);
+  let results = (outs Sched_EventType:$done);
+  let assemblyFormat = [{ $label `piece` $piece `(` $buffers `)` $access `on` $on (`after` `(` $waits^ `)`)? `duration` $duration $tag attr-dict `:` type($buffers) }];
+  let hasVerifier = 1;
+}
+
 def Sched_HostLaunchOp : Sched_LaneOp<"host_launch", [AttrSizedOperandSegments]> {
   let summary = "A step on a host lane";
   let description = [{
