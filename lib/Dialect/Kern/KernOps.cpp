@@ -191,8 +191,13 @@ static LogicalResult verifyMatrix(GemmOp op, StringRef name, Value memref,
                             << " elements but leading dimension " << ld;
   if (stride < 0 || offset < 0)
     return op.emitOpError() << name << " has a negative stride or offset";
-  int64_t end =
-      offset + (op.getBatch() - 1) * stride + (rows - 1) * ld + columns;
+  int64_t batches = 0, lines = 0, end = 0;
+  if (llvm::MulOverflow(int64_t(op.getBatch()) - 1, stride, batches) ||
+      llvm::MulOverflow(rows - 1, ld, lines) ||
+      llvm::AddOverflow(batches, lines, end) ||
+      llvm::AddOverflow(end, offset, end) ||
+      llvm::AddOverflow(end, columns, end))
+    return op.emitOpError() << name << " reaches beyond 2^63 elements";
   if (end > type.getNumElements())
     return op.emitOpError() << name << " reaches element " << end - 1 << " of "
                             << type.getNumElements();

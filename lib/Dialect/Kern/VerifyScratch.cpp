@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "rondo/Dialect/Kern/Passes.h"
+#include "Arena.h"
+#include "Coverage.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include <map>
+#include "rondo/Dialect/Kern/Passes.h"
+#include "rondo/Dialect/Pipe/Entries.h"
 
 namespace rondo::kern {
 #define GEN_PASS_DEF_KERNVERIFYSCRATCH
@@ -20,107 +21,219 @@ using namespace mlir;
 using namespace rondo::kern;
 
 namespace {
-/// Which value holds each byte range of the arena: begin -> (end, value).
-class Arena {
-public:
-  void write(ScratchOp op) {
-    int64_t begin = *op.getOffset(), end = begin + getBytes(op.getResult());
-    cut(begin);
-    cut(end);
-    ranges.erase(ranges.lower_bound(begin), ranges.lower_bound(end));
-    ranges[begin] = {end, op};
-  }
-  /// Null if every byte is `op`'s, else the value that is there instead (`op`
-  /// itself if nothing is).
-  ScratchOp findOther(ScratchOp op) {
-    int64_t at = *op.getOffset(), end = at + getBytes(op.getResult());
-    while (at < end) {
-      auto it = ranges.upper_bound(at);
-      if (it == ranges.begin())
-        return op;
-      --it;
-      if (it->second.first <= at)
-        return op;
-      if (it->second.second != op)
-        return it->second.second;
-      at = it->second.first;
-    }
-    return {};
-  }
-
-private:
-  /// Makes `at` a boundary of ranges.
-  void cut(int64_t at) {
-    auto it = ranges.upper_bound(at);
-    if (it == ranges.begin())
-      return;
-    --it;
-    if (it->first < at && it->second.first > at) {
-      ranges[at] = it->second;
-      it->second.first = at;
-    }
-  }
-  std::map<int64_t, std::pair<int64_t, ScratchOp>> ranges;
+/// What is known of one memory: an argument or scratch.
+struct State {
+  Coverage written;
+  bool wasRead = false;     ///< Since its life began.
+  bool wasModified = false; ///< In place, since its life began.
 };
 
 struct VerifyScratch : rondo::kern::impl::KernVerifyScratchBase<VerifyScratch> {
   void runOnOperation() override;
-  LogicalResult checkRead(Operation &op, OpOperand &operand);
-  LogicalResult checkWrite(Operation &op, OpOperand &operand);
+  void createStates();
+  bool isGradient(BlockArgument argument);
+  LogicalResult checkRead(const Touch &touch);
+  LogicalResult checkWrite(const Touch &touch, bool isInPlace);
+  LogicalResult checkSharing(Operation &op, ArrayRef<Touch> touched);
+  LogicalResult check(Operation &op);
+  LogicalResult checkResults();
 
   Arena arena;
-  llvm::DenseSet<Value> written; ///< Results.
+  llvm::DenseMap<Value, State> states;
+  llvm::DenseMap<Operation *, SmallVector<Touch, 4>> touches;
 };
 } // namespace
 
-/// Whether `op` reads `memory` only to add to it.
-static bool isWrittenBy(Operation &op, Value memory) {
-  Effects effects = getEffects(&op);
-  auto isMemory = [&](OpOperand *operand) { return operand->get() == memory; };
-  return llvm::all_of(llvm::make_filter_range(effects.reads, isMemory),
-                      [&](OpOperand *read) {
-                        return llvm::is_contained(effects.writes, read);
-                      });
+void VerifyScratch::createStates() {
+  Block &block = getOperation().getBody().front();
+  // What will be written decides how a memory is seen.
+  llvm::DenseMap<Value, SmallVector<Box, 2>> boxes;
+  for (Operation &op : block)
+    for (const Touch &touch : touches[&op] = getTouches(&op))
+      if (touch.isWritten && touch.box)
+        boxes[touch.operand->get()].push_back(*touch.box);
+  auto create = [&](Value value) {
+    states[value].written =
+        Coverage(cast<MemRefType>(value.getType()).getNumElements(),
+                 boxes.lookup(value));
+  };
+  for (BlockArgument argument : block.getArguments())
+    create(argument);
+  for (ScratchOp scratch : block.getOps<ScratchOp>())
+    create(scratch);
 }
 
-LogicalResult VerifyScratch::checkRead(Operation &op, OpOperand &operand) {
-  if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
-    // A result that is added to holds what it held before.
-    if (argument.getArgNumber() < getOperation().getInputs() ||
-        written.contains(argument) || isWrittenBy(op, argument))
-      return success();
-    return op.emitOpError("reads argument ")
-           << argument.getArgNumber() << ", a result that nothing has written";
-  }
-  auto scratch = operand.get().getDefiningOp<ScratchOp>();
-  ScratchOp other = arena.findOther(scratch);
-  if (!other)
+bool VerifyScratch::isGradient(BlockArgument argument) {
+  auto role = getOperation().getArgAttrOfType<rondo::pipe::RoleAttr>(
+      argument.getArgNumber(), rondo::pipe::kRole);
+  return role && role.getValue() == rondo::pipe::Role::Gradient;
+}
+
+/// "elements [3, 5) of N" or "element 3 of N".
+static void print(InFlightDiagnostic &diagnostic, ElementRange range,
+                  Value memref) {
+  if (range.end == range.begin + 1)
+    diagnostic << "element " << range.begin;
+  else
+    diagnostic << "elements [" << range.begin << ", " << range.end << ')';
+  diagnostic << " of " << cast<MemRefType>(memref.getType()).getNumElements();
+}
+
+LogicalResult VerifyScratch::checkRead(const Touch &touch) {
+  Operation &op = *touch.operand->getOwner();
+  Value memory = touch.operand->get();
+  auto argument = dyn_cast<BlockArgument>(memory);
+  if (argument && argument.getArgNumber() < getOperation().getInputs())
     return success();
-  InFlightDiagnostic diagnostic = op.emitOpError("operand ")
-                                  << operand.getOperandNumber();
-  if (other == scratch)
-    return diagnostic << " is scratch that nothing has written";
-  diagnostic << " is scratch whose bytes another value has taken";
-  diagnostic.attachNote(other.getLoc())
-      << "the other value, at byte " << *other.getOffset();
+  // A gradient that is added to holds what it held before.
+  if (argument && touch.isWritten && isGradient(argument))
+    return success();
+  auto scratch = memory.getDefiningOp<ScratchOp>();
+  if (scratch)
+    if (ScratchOp other = arena.findOther(scratch)) {
+      InFlightDiagnostic diagnostic = op.emitOpError("operand ")
+                                      << touch.operand->getOperandNumber();
+      if (other == scratch)
+        return diagnostic << " is scratch that nothing has written";
+      diagnostic << " is scratch whose bytes another value has taken";
+      diagnostic.attachNote(other.getLoc())
+          << "the other value, at byte " << *other.getOffset();
+      return diagnostic;
+    }
+  std::optional<ElementRange> missing =
+      states[memory].written.findMissing(*touch.box);
+  if (!missing)
+    return success();
+  InFlightDiagnostic diagnostic =
+      op.emitOpError(touch.isWritten ? "adds to " : "reads ");
+  print(diagnostic, *missing, memory);
+  if (argument)
+    return diagnostic << " of argument " << argument.getArgNumber()
+                      << ", a result, before anything has written there";
+  diagnostic << " of operand " << touch.operand->getOperandNumber()
+             << ", scratch, but nothing has written there since its life "
+                "began; an operation before this one is missing or writes too "
+                "little";
+  diagnostic.attachNote(scratch.getLoc())
+      << "the value, at byte " << *scratch.getOffset();
   return diagnostic;
 }
 
-LogicalResult VerifyScratch::checkWrite(Operation &op, OpOperand &operand) {
-  if (auto argument = dyn_cast<BlockArgument>(operand.get())) {
+LogicalResult VerifyScratch::checkWrite(const Touch &touch, bool isInPlace) {
+  Operation &op = *touch.operand->getOwner();
+  Value memory = touch.operand->get();
+  State &state = states[memory];
+  if (auto argument = dyn_cast<BlockArgument>(memory)) {
     if (argument.getArgNumber() < getOperation().getInputs())
       return op.emitOpError("writes to argument ")
              << argument.getArgNumber() << ", an input";
-    written.insert(argument);
-    return success();
+    if (isGradient(argument) && !touch.isRead)
+      return op.emitOpError("writes over argument ")
+             << argument.getArgNumber()
+             << ", a gradient, which is only added to";
   }
-  arena.write(operand.get().getDefiningOp<ScratchOp>());
+  if (auto scratch = memory.getDefiningOp<ScratchOp>()) {
+    // Writing over what was read begins a life: nothing before it counts.
+    bool isNew = arena.findOther(scratch) != ScratchOp();
+    if (!touch.isRead && !isInPlace && state.wasRead && touch.box)
+      isNew |= state.written.intersects(*touch.box);
+    if (isNew) {
+      state.written.clear();
+      state.wasRead = state.wasModified = false;
+    }
+    if (isInPlace && state.wasModified && state.wasRead)
+      return op.emitOpError("modifies scratch at byte ")
+             << *scratch.getOffset()
+             << " a second time, after it was read; an operation that writes "
+                "it anew is missing before this one";
+    state.wasModified |= isInPlace;
+    arena.write(scratch);
+  }
+  if (touch.box)
+    state.written.add(*touch.box);
   return success();
+}
+
+/// What one op writes must not lie in what it reads or writes otherwise.
+LogicalResult VerifyScratch::checkSharing(Operation &op,
+                                          ArrayRef<Touch> touched) {
+  for (const Touch &touch : touched)
+    if (auto scratch = touch.operand->get().getDefiningOp<ScratchOp>();
+        scratch && touch.isWritten && arena.findOther(scratch))
+      return op.emitOpError("writes two values that share bytes");
+  auto isOver = [&](const Touch &touch, const Touch &other) {
+    if (other.operand->get() != touch.operand->get() || !other.isWritten ||
+        !other.box || !touch.box || touch.operand == other.operand ||
+        isa<FusedOp>(op)) // Point by point; its verifier compares accesses.
+      return false;
+    Coverage written(
+        cast<MemRefType>(touch.operand->get().getType()).getNumElements(),
+        *other.box);
+    written.add(*other.box);
+    return written.intersects(*touch.box);
+  };
+  for (const Touch &touch : touched) {
+    auto scratch = touch.operand->get().getDefiningOp<ScratchOp>();
+    bool isTaken = scratch && touch.box && arena.findOther(scratch);
+    if (isTaken || llvm::any_of(touched, [&](const Touch &other) {
+          return isOver(touch, other);
+        }))
+      return op.emitOpError("writes over operand ")
+             << touch.operand->getOperandNumber() << ", which it "
+             << (touch.isRead ? "reads" : "writes too");
+  }
+  return success();
+}
+
+LogicalResult VerifyScratch::check(Operation &op) {
+  ArrayRef<Touch> touched = touches[&op];
+  for (const Touch &touch : touched)
+    if (touch.isRead && touch.box && failed(checkRead(touch)))
+      return failure();
+  // A kernel whose output is the memory of an input.
+  auto isInPlace = [&](const Touch &touch) {
+    return isa<FusedOp>(op) && llvm::any_of(touched, [&](const Touch &other) {
+             return other.operand->get() == touch.operand->get() &&
+                    other.operand != touch.operand &&
+                    (touch.isWritten || other.isWritten);
+           });
+  };
+  for (const Touch &touch : touched)
+    if (touch.isWritten && failed(checkWrite(touch, isInPlace(touch))))
+      return failure();
+  for (const Touch &touch : touched)
+    if (touch.isRead && !touch.isWritten && touch.box && !isInPlace(touch))
+      states[touch.operand->get()].wasRead = true;
+  return checkSharing(op, touched);
+}
+
+/// Whoever calls the entry reads all of its results.
+LogicalResult VerifyScratch::checkResults() {
+  Block &block = getOperation().getBody().front();
+  bool failedAny = false;
+  for (BlockArgument argument :
+       block.getArguments().drop_front(getOperation().getInputs())) {
+    std::optional<Box> whole = getWhole(argument);
+    std::optional<ElementRange> missing =
+        whole ? states[argument].written.findMissing(*whole) : std::nullopt;
+    if (!missing)
+      continue;
+    failedAny = true;
+    InFlightDiagnostic diagnostic =
+        block.getTerminator()->emitOpError("comes before anything has ")
+        << (isGradient(argument) ? "added to " : "written ");
+    print(diagnostic, *missing, argument);
+    diagnostic << " of argument " << argument.getArgNumber()
+               << ", a result; an operation of the entry is missing or writes "
+                  "too little";
+  }
+  return failure(failedAny);
 }
 
 void VerifyScratch::runOnOperation() {
   arena = {};
-  written.clear();
+  states.clear();
+  touches.clear();
   Block &block = getOperation().getBody().front();
   bool failedAny = false;
   for (ScratchOp scratch : block.getOps<ScratchOp>())
@@ -130,32 +243,10 @@ void VerifyScratch::runOnOperation() {
     }
   if (failedAny)
     return signalPassFailure();
-
-  for (Operation &op : block) {
-    Effects effects = getEffects(&op);
-    SmallVector<OpOperand *> intact; // Scratch that `op` may read.
-    for (OpOperand *operand : effects.reads) {
-      bool isIntact = succeeded(checkRead(op, *operand));
-      failedAny |= !isIntact;
-      if (isIntact && operand->get().getDefiningOp<ScratchOp>())
-        intact.push_back(operand);
-    }
-    for (OpOperand *operand : effects.writes)
-      failedAny |= failed(checkWrite(op, *operand));
-    // What one op writes must not lie in what it reads or writes otherwise.
-    for (OpOperand *operand : effects.writes)
-      if (auto scratch = operand->get().getDefiningOp<ScratchOp>();
-          scratch && arena.findOther(scratch)) {
-        op.emitOpError("writes two values that share bytes");
-        failedAny = true;
-      }
-    for (OpOperand *operand : intact)
-      if (arena.findOther(operand->get().getDefiningOp<ScratchOp>())) {
-        op.emitOpError("writes over operand ")
-            << operand->getOperandNumber() << ", which it reads";
-        failedAny = true;
-      }
-  }
-  if (failedAny)
+  createStates();
+  for (Operation &op : block)
+    if (failed(check(op))) // What follows would only repeat it.
+      return signalPassFailure();
+  if (failed(checkResults()))
     signalPassFailure();
 }

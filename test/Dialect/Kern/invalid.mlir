@@ -176,6 +176,15 @@ kern.func @out_of_memory(%x: memref<4x4xf32>, %y: memref<4x4xf32>) attributes {i
 
 // -----
 
+kern.func @beyond_all_memory(%x: memref<4x4xf32>, %y: memref<4x4xf32>) attributes {inputs = 1 : i64} {
+  // expected-error @+1 {{'kern.gemm' op A reaches beyond 2^63 elements}}
+  kern.gemm %x, %x, %y {m = 4 : i64, n = 4 : i64, k = 4 : i64, lda = 6148914691236517206 : i64, ldb = 4 : i64, ldc = 4 : i64}
+    : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32>
+  kern.return
+}
+
+// -----
+
 kern.func @results_overlap(%x: memref<2x4x4xf32>, %y: memref<2x4x4xf32>) attributes {inputs = 1 : i64} {
   // expected-error @+1 {{'kern.gemm' op matrices of C overlap: stride 8, leading dimension 4}}
   kern.gemm %x, %x, %y {m = 4 : i64, n = 4 : i64, k = 4 : i64, batch = 2 : i64, lda = 4 : i64, ldb = 4 : i64, ldc = 4 : i64,

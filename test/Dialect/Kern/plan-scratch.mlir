@@ -74,7 +74,7 @@ kern.func @fills_holes(%x: memref<48xf32>, %y: memref<48xf32>) attributes {input
   kern.copy %1, %2 : memref<32xf32>, memref<32xf32>
   kern.zero %3 : memref<16xf32>
   kern.zero %3 : memref<16xf32>
-  kern.copy %2, %2 : memref<32xf32>, memref<32xf32>
+  kern.zero %2 : memref<32xf32>
   kern.copy %0, %y : memref<48xf32>, memref<48xf32>
   kern.return
 }

@@ -39,10 +39,13 @@ def KernEstimateCost : Pass<"rondo-kern-estimate-cost", "::rondo::kern::FuncOp">
 }
 
 def KernVerifyScratch : Pass<"rondo-kern-verify-scratch", "::rondo::kern::FuncOp"> {
-  let summary = "Proves that no op reads scratch that is not its value";
+  let summary = "Proves that no op reads what was not written, and that results are";
   let description = [{
-    Walks the ops in order over the bytes of the scratch arena. An op may read a `kern.scratch` only after something wrote it, and nothing that
-    shares its bytes may have been written since. Inputs are never written, gradients never read by anything but what adds to them. Shares no code with
+    Walks the ops in order over the bytes of the scratch arena. An op may read or add to those elements of a `kern.scratch` that ops wrote since
+    the value's life began, and nothing that shares its bytes may have been written since. A life begins with the first write, after another value
+    took the bytes, and where an op writes over what was read; one kernel in a life may work in place on what was read. Elements are exact
+    (leading dimensions, strides, guards, batches); what indices pick from counts as read, what a select on coordinates never takes does not.
+    Inputs are never written, gradients only added to, and every element of a result is written or added to. Shares no code with
     `rondo-kern-plan-scratch`.
   }];
 }
