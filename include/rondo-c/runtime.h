@@ -60,7 +60,8 @@ typedef enum rondo_code RONDO_INT {
   RONDO_OK = 0,
   RONDO_USER_ERROR = 1, /* a file, an input or a weight cannot be used */
   RONDO_BAD_OPTION = 2, /* an option or an argument is wrong: a pointer that
-                           may not be NULL, a number out of range */
+                           may not be NULL, an index, a step, a quantity or a
+                           number of elements that there is not */
   RONDO_DEVICE_ERROR = 4,
   RONDO_INTERNAL_ERROR = 70
 } rondo_code;

@@ -238,7 +238,9 @@ static LogicalResult importAttention(NodeImport &n) {
                                                     ? builder.getF64Type()
                                                     : builder.getF32Type()),
       query, key, value, mask, builder.getF64FloatAttr(scale),
-      causal ? builder.getUnitAttr() : UnitAttr(), IntegerAttr());
+      causal ? builder.getUnitAttr() : UnitAttr(), /*window=*/IntegerAttr(),
+      /*rows_first=*/UnitAttr(), /*fill=*/FloatAttr(),
+      /*unguarded=*/UnitAttr());
   Value result = attention.getResult();
   if (isFlat) {
     result = n.e.transpose(result, {0, 2, 1, 3});

@@ -10,6 +10,7 @@
 
 #include "TensorData.h"
 #include "mlir/IR/Diagnostics.h"
+#include "rondo/Support/Pattern.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Regex.h"
 
@@ -234,11 +235,9 @@ compilePatterns(const std::vector<std::string> &patterns, StringRef flag,
                 Location loc) {
   std::vector<llvm::Regex> compiled;
   for (const std::string &pattern : patterns) {
+    if (std::string fault = findPatternFault(pattern); !fault.empty())
+      return emitError(loc) << "--" << flag << "='" << pattern << "' " << fault;
     compiled.emplace_back(pattern);
-    std::string reason;
-    if (!compiled.back().isValid(reason))
-      return emitError(loc) << "--" << flag << "='" << pattern
-                            << "' is not a regular expression: " << reason;
   }
   return compiled;
 }

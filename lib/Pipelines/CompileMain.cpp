@@ -19,6 +19,7 @@
 #include "rondo/InitAll.h"
 #include "rondo/Pipelines/CompileOptions.h"
 #include "rondo/Pipelines/DiagnosticPrinter.h"
+#include "rondo/Pipelines/Nesting.h"
 #include "rondo/Pipelines/Phases.h"
 #include "rondo/Runtime/OutputFile.h"
 #include "rondo/Target/Program.h"
@@ -90,9 +91,16 @@ loadModule(const CompileOptions &options, MLIRContext *context,
     emitError(UnknownLoc::get(context)) << error;
     return nullptr;
   }
+  if (std::string deep = findDeepText(buffer->getBuffer()); !deep.empty()) {
+    emitError(UnknownLoc::get(context)) << options.input << ":" << deep;
+    return nullptr;
+  }
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  return parseSourceFile<ModuleOp>(sources, context);
+  auto module = parseSourceFile<ModuleOp>(sources, context);
+  if (module && failed(checkNesting(*module)))
+    return nullptr;
+  return module;
 }
 
 static LogicalResult printStatus(const runtime::Status &status) {

@@ -206,7 +206,7 @@ rondo_error *rondo_program_get_input(const rondo_program *program,
   return guarded({{"program", program}, {"info", info}}, [&]() -> Status {
     const auto *inputs = program->program->table().inputs();
     if (index >= sizeOf(inputs))
-      return userError(format("input %u of %u", index, sizeOf(inputs)));
+      return flagsError(format("input %u of %u", index, sizeOf(inputs)));
     const program::Input &input = *inputs->Get(index);
     rondo_input_info result{};
     result.name = cString(input.name());
@@ -223,7 +223,8 @@ rondo_error *rondo_program_get_parameter(const rondo_program *program,
   return guarded({{"program", program}, {"info", info}}, [&]() -> Status {
     const auto *parameters = program->program->table().parameters();
     if (index >= sizeOf(parameters))
-      return userError(format("parameter %u of %u", index, sizeOf(parameters)));
+      return flagsError(
+          format("parameter %u of %u", index, sizeOf(parameters)));
     const program::Parameter &parameter = *parameters->Get(index);
     rondo_parameter_info result{};
     result.name = cString(parameter.name());
@@ -487,8 +488,8 @@ rondo_error *rondo_session_get_lane(rondo_session *session, uint32_t index,
                                     rondo_lane_info *info) {
   return guarded({{"session", session}, {"info", info}}, [&]() -> Status {
     if (index >= session->report.lanes.size())
-      return userError(format("lane %u of %zu: get the report first", index,
-                              session->report.lanes.size()));
+      return flagsError(format("lane %u of %zu: get the report first", index,
+                               session->report.lanes.size()));
     const LaneReport &lane = session->report.lanes[index];
     rondo_lane_info result{};
     result.name = lane.name.c_str();
@@ -502,8 +503,8 @@ rondo_error *rondo_session_get_device(rondo_session *session, uint32_t index,
                                       rondo_device_info *info) {
   return guarded({{"session", session}, {"info", info}}, [&]() -> Status {
     if (index >= session->report.devices.size())
-      return userError(format("device %u of %zu: get the report first", index,
-                              session->report.devices.size()));
+      return flagsError(format("device %u of %zu: get the report first", index,
+                               session->report.devices.size()));
     const DeviceReport &device = session->report.devices[index];
     rondo_device_info result{};
     result.name = device.name.c_str();

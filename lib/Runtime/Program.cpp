@@ -30,7 +30,8 @@ Status MappedFile::open(const std::string &path,
                         std::unique_ptr<MappedFile> &file) {
   int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (handle < 0)
-    return userError(path + ": " + std::strerror(errno));
+    return userError((path.empty() ? "''" : path) + ": " +
+                     std::strerror(errno));
   struct stat information;
   if (::fstat(handle, &information) != 0 || !S_ISREG(information.st_mode)) {
     ::close(handle);

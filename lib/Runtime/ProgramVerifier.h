@@ -55,6 +55,8 @@ private:
   void checkLabelEntry();
   void checkIndices(const program::Call &call, const std::string &what,
                     const std::function<void(uint32_t, uint64_t)> &touch);
+  void checkReach(const program::Call &call, const std::string &what,
+                  const std::function<void(uint32_t, uint64_t)> &touch);
   void checkCall(const program::Call &call, const std::string &what,
                  std::vector<uint64_t> &needed);
   /// Bytes of each address that a call of attention touches; none after a

@@ -9,6 +9,7 @@
 #include "Safetensors.h"
 #include "Convert.h"
 #include "Host/WorkerPool.h"
+#include "rondo/Runtime/JsonDepth.h"
 #include "rondo/Runtime/OutputFile.h"
 #include <algorithm>
 #include <cerrno>
@@ -84,6 +85,9 @@ Status TensorFiles::openFile(const std::string &path) {
     return userError(path +
                      ": not a safetensors file: its header is truncated");
   const char *text = reinterpret_cast<const char *>(bytes.data()) + 8;
+  if (std::string deep = findDeepJson({text, length}); !deep.empty())
+    return userError(path + ": not a safetensors file: " + deep +
+                     " of its header");
   json header =
       json::parse(text, text + length, nullptr, /*allow_exceptions=*/false);
   if (!header.is_object())
@@ -110,6 +114,9 @@ static Status readIndex(const std::string &path, std::set<std::string> &files) {
   if (Status status = MappedFile::open(path, file); !status.ok())
     return status;
   const char *text = reinterpret_cast<const char *>(file->bytes().data());
+  if (std::string deep = findDeepJson({text, file->bytes().size()});
+      !deep.empty())
+    return userError(path + ": not an index of safetensors files: " + deep);
   json index = json::parse(text, text + file->bytes().size(), nullptr,
                            /*allow_exceptions=*/false);
   if (!index.is_object() || !index.contains("weight_map") ||

@@ -393,7 +393,7 @@ Status Session::start(uint64_t steps, bool captureGradients) {
         (unsigned long long)impl->inputs.samplesPerStep(),
         (unsigned long long)available, first ? " more" : ""));
   if (first + steps >= Failure::kNever)
-    return userError("a session runs at most 1073741823 steps");
+    return flagsError("a session runs at most 1073741823 steps");
   auto batch = std::make_unique<Impl::Batch>();
   batch->first = first;
   batch->count = steps;
@@ -433,7 +433,7 @@ const Session::Impl::Batch *Session::Impl::batchOf(uint64_t step) const {
 }
 
 static Status notStarted(uint64_t step) {
-  return userError(
+  return flagsError(
       format("step %llu has not been started", (unsigned long long)step));
 }
 
@@ -500,9 +500,9 @@ Status Session::readParameter(const std::string &name, uint32_t quantity,
       *impl->table.parameters()->Get((uint32_t)index);
   uint64_t elements = impl->parameters->elements((uint32_t)index);
   if (values.size() != elements)
-    return userError(format("parameter '%s' has %llu elements, not %zu",
-                            name.c_str(), (unsigned long long)elements,
-                            values.size()));
+    return flagsError(format("parameter '%s' has %llu elements, not %zu",
+                             name.c_str(), (unsigned long long)elements,
+                             values.size()));
   if (quantity > 3 || parameter.type() > program::ElementType::F64 ||
       (quantity != 0 && !parameter.trainable()))
     return userError("parameter '" + name + "' has no such quantity");
@@ -524,9 +524,9 @@ Status Session::writeParameter(const std::string &name, uint32_t quantity,
     return unknown(name);
   uint64_t elements = impl->parameters->elements((uint32_t)index);
   if (quantity > 3 || values.size() != elements)
-    return userError(format("parameter '%s' has %llu elements, not %zu",
-                            name.c_str(), (unsigned long long)elements,
-                            values.size()));
+    return flagsError(format("parameter '%s' has %llu elements, not %zu",
+                             name.c_str(), (unsigned long long)elements,
+                             values.size()));
   return impl->parameters->write((uint32_t)index, (Quantity)quantity,
                                  values.data());
 }

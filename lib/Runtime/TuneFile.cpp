@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TuneFile.h"
+#include "rondo/Runtime/JsonDepth.h"
 #include "rondo/Runtime/OutputFile.h"
 #include <cerrno>
 #include <charconv>
@@ -74,6 +75,9 @@ Status TuneFile::open(const std::string &path, const Machine &machine,
   }
   std::stringstream text;
   text << stream.rdbuf();
+  if (std::string deep = findDeepJson(text.str()); !deep.empty())
+    return userError(path + ": not a file that --tune wrote: " + deep +
+                     "; name another one");
   Json json = Json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
   auto number = [&](const char *name) {
     return json.contains(name) && json[name].is_number_integer();

@@ -9,6 +9,7 @@
 #include "ProgramVerifier.h"
 #include "rondo/Runtime/Device.h"
 #include <algorithm>
+#include <tuple>
 
 using namespace rondo;
 using namespace rondo::runtime;
@@ -93,6 +94,15 @@ void Verifier::checkOp(uint32_t index) {
   if (host ? op.device() != -1
            : op.device() < 0 || (uint32_t)op.device() >= table.devices())
     fail("%s: on device %d of %u", what.c_str(), op.device(), table.devices());
+  // Whatever its kind makes of them: those who print it go by these.
+  for (auto [name, number, limit] :
+       {std::tuple("entry", op.entry(), sizeOf(table.entries())),
+        {"block", op.block(), sizeOf(table.blocks())},
+        {"input", op.input(), sizeOf(table.inputs())}})
+    if (number < -1 || number >= (int64_t)limit) {
+      fail("%s: %s %d of %u", what.c_str(), name, number, limit);
+      return;
+    }
   for (uint32_t i = 0; i < sizeOf(op.waits()); ++i) {
     const program::Wait &wait = *op.waits()->Get(i);
     if (wait.op() >= sizeOf(table.ops()) || wait.distance() > kMaxDistance)

@@ -444,6 +444,38 @@ void Verifier::checkIndices(
     touch(1, bytes);
 }
 
+/// What machine code does with its pointers only the compiler knows; the table
+/// says how far it goes, by the range that it is run over.
+void Verifier::checkReach(
+    const program::Call &call, const std::string &what,
+    const std::function<void(uint32_t, uint64_t)> &touch) {
+  if (sizeOf(call.reach()) != sizeOf(call.addresses())) {
+    fail("%s: kernel '%s' with %u pointers, but the reach of %u", what.c_str(),
+         std::string(text(call.symbol())).c_str(), sizeOf(call.addresses()),
+         sizeOf(call.reach()));
+    return;
+  }
+  for (uint32_t i = 0; i < sizeOf(call.reach()); ++i) {
+    const program::Reach &reach = *call.reach()->Get(i);
+    // Nothing overflows in 128 bits.
+    __int128 extent = call.extent() > call.begin() ? call.extent() : 0,
+             begin = reach.begin() + reach.begin_step() * extent,
+             end = reach.end() + reach.end_step() * extent;
+    if (extent == 0 || begin >= end)
+      begin = end = 0;
+    uint64_t offset = call.addresses()->Get(i)->offset();
+    if (reach.begin_step() > 0 || reach.end_step() < 0 || begin + offset < 0 ||
+        end > INT64_MAX)
+      fail("%s: kernel '%s' over [%lld, %lld) reaches outside of argument %u, "
+           "from byte %llu on",
+           what.c_str(), std::string(text(call.symbol())).c_str(),
+           (long long)call.begin(), (long long)call.extent(),
+           call.addresses()->Get(i)->argument(), (unsigned long long)offset);
+    else
+      touch(i, end > 0 ? (uint64_t)end : 0);
+  }
+}
+
 void Verifier::checkCall(const program::Call &call, const std::string &what,
                          std::vector<uint64_t> &needed) {
   auto touch = [&](uint32_t address, uint64_t bytes) {
@@ -473,8 +505,7 @@ void Verifier::checkCall(const program::Call &call, const std::string &what,
       fail("%s: kernel '%s' over [%lld, %lld) with %u pointers", what.c_str(),
            std::string(text(call.symbol())).c_str(), (long long)call.begin(),
            (long long)call.extent(), addresses);
-    for (uint32_t i = 0; i < addresses; ++i)
-      touch(i, 0);
+    checkReach(call, what, touch);
     checkIndices(call, what, touch);
     checkLaunchShape(call, what);
     return;

@@ -8,9 +8,9 @@
 
 #include "rondo/Support/Config.h"
 #include "mlir/IR/Builders.h"
+#include "rondo/Support/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/Regex.h"
 #include <cmath>
 
 using namespace mlir;
@@ -254,9 +254,8 @@ static SmallVector<std::string> findOutOfRange(const Config &config) {
     if (!isRight)
       wrong.push_back(name);
   for (const ParameterGroup &group : config.groups) {
-    std::string error;
-    if (!llvm::Regex(group.pattern).isValid(error))
-      wrong.push_back("groups: '" + group.pattern + "'");
+    if (std::string fault = findPatternFault(group.pattern); !fault.empty())
+      wrong.push_back("groups: '" + group.pattern + "' " + fault);
     for (auto &[key, value] : group.settings)
       if ((key != "weight-decay" && key != "lr") || !fits(value) ||
           (key == "lr" &&

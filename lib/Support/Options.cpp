@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "rondo/Runtime/JsonDepth.h"
 #include "rondo/Support/Config.h"
+#include "rondo/Support/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -110,10 +112,8 @@ Expected<ParameterGroup> rondo::parseParameterGroup(StringRef text) {
     return fail(
         "parameter group '" + text +
         "' has no setting; write REGEX,weight-decay=NUMBER or REGEX,lr=NUMBER");
-  std::string error;
-  if (!Regex(rest).isValid(error))
-    return fail("parameter group '" + rest +
-                "' is not a regular expression: " + error);
+  if (std::string fault = findPatternFault(rest); !fault.empty())
+    return fail("parameter group '" + rest + "' " + fault);
   group.pattern = rest.str();
   group.settings.assign(settings.rbegin(), settings.rend());
   return group;
@@ -255,6 +255,8 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
   auto buffer = MemoryBuffer::getFile(nameOrFile);
   if (!buffer)
     return fail("target '" + nameOrFile + "': " + buffer.getError().message());
+  if (std::string deep = findDeepJson((*buffer)->getBuffer()); !deep.empty())
+    return fail("target '" + nameOrFile + "': " + deep);
   Expected<json::Value> value = json::parse((*buffer)->getBuffer());
   if (!value)
     return fail("target '" + nameOrFile + "': " + toString(value.takeError()));
@@ -287,14 +289,16 @@ Expected<scheduling::Machine> rondo::findMachine(StringRef nameOrFile) {
     bool latency = key.ends_with("latency");
     if (!number || !std::isfinite(*number) ||
         (latency ? *number < 0 : *number <= 0))
-      return fail("target '" + nameOrFile + "': '" + key +
-                  "' must be a positive number");
+      return fail(
+          "target '" + nameOrFile + "': '" + key + "' must be a " +
+          (latency ? "number that is not negative" : "positive number"));
     bool found = false;
     for (auto &[name, size] : sizes)
       if (key == name) {
-        if (*number < 1 || *number >= kMostBytes)
+        if (*number < 1 || *number >= kMostBytes ||
+            *number != std::floor(*number))
           return fail("target '" + nameOrFile + "': '" + key +
-                      "' must be a number of bytes");
+                      "' must be a whole number of bytes");
         *size = (uint64_t)*number, found = true;
       }
     for (auto &[name, speed] : speeds)

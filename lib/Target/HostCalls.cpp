@@ -186,17 +186,71 @@ static void fillAttention(FuncOp function, AttentionGradOp op, Call &call) {
   call.libraryBytes = op.getLibraryBytes();
 }
 
+/// Of `access` from its address on, where the first axis of the domain ends
+/// with the calls that are made. Beyond that it grows by no more than a stride.
+static Call::Reach getReach(FusedOp op, Value memref, AccessAttr access) {
+  int64_t extent = op.getCalls()[1],
+          bytes = getElementBytes(getElementType(memref));
+  SmallVector<int64_t> domain(op.getDomain());
+  domain[0] = extent;
+  ElementRange range = getRange(access, domain);
+  if (range.begin == range.end)
+    range = getRange(access, op.getDomain());
+  int64_t stride = access.getStrides()[0], offset = getAddressOffset(access);
+  Call::Reach reach;
+  reach.beginStep = std::min<int64_t>(stride, 0) * bytes;
+  reach.endStep = std::max<int64_t>(stride, 0) * bytes;
+  // Nothing where guards never hold.
+  if (range.begin == range.end)
+    range = {offset, offset};
+  reach.begin = (range.begin - offset) * bytes - reach.beginStep * extent;
+  reach.end = (range.end - offset) * bytes - reach.endStep * extent;
+  return reach;
+}
+
+/// `fixed` bytes, and `step` for each of the first axis.
+static Call::Reach getReach(int64_t fixed, int64_t step) {
+  return {0, fixed, 0, step};
+}
+
+/// Calls are made over outer * count; a call more would begin another slice.
+static std::vector<Call::Reach> getReach(GatherOp op) {
+  int64_t row = op.getInner() * getElementBytes(getElementType(op.getSource())),
+          slice = row, tuple = getElementBytes(getElementType(op.getIndices()));
+  for (int64_t extent : op.getExtents())
+    slice *= extent;
+  tuple *= op.getExtents().size();
+  int64_t outer = op.getOuter(), count = op.getCount();
+  return {getReach(outer * slice - slice * (outer * count), slice),
+          op.getBatched() ? getReach(0, tuple) : getReach(count * tuple, 0),
+          getReach(0, row)};
+}
+
+/// Calls are made over the inner axis, of all rows.
+static std::vector<Call::Reach> getReach(ScatterAddOp op) {
+  int64_t bytes = getElementBytes(getElementType(op.getUpdates()));
+  auto getRows = [&](int64_t rows) {
+    return getReach((rows - 1) * (int64_t)op.getInner() * bytes, bytes);
+  };
+  int64_t count = op.getCount();
+  return {getRows(op.getOuter() * count),
+          getReach(count * getElementBytes(getElementType(op.getIndices())), 0),
+          getRows(op.getOuter() * op.getExtent())};
+}
+
 static void fillKernel(FuncOp function, Operation &op, Call &call) {
   call.symbol = getKernelSymbol(&op);
   if (auto fused = dyn_cast<FusedOp>(op)) {
-    for (auto [input, access] :
-         llvm::zip_equal(fused.getInputs(), fused.getInputAccess()))
-      call.addresses.push_back(
-          getAddress(function, input, getAddressOffset(access)));
-    for (auto [output, access] :
-         llvm::zip_equal(fused.getOutputs(), fused.getOutputAccess()))
-      call.addresses.push_back(
-          getAddress(function, output, getAddressOffset(access)));
+    auto add = [&](ValueRange memrefs, ArrayAttr list) {
+      for (auto [memref, attr] : llvm::zip_equal(memrefs, list)) {
+        auto access = cast<AccessAttr>(attr);
+        call.addresses.push_back(
+            getAddress(function, memref, getAddressOffset(access)));
+        call.reach.push_back(getReach(fused, memref, access));
+      }
+    };
+    add(fused.getInputs(), fused.getInputAccess());
+    add(fused.getOutputs(), fused.getOutputAccess());
   } else {
     for (Value operand : op.getOperands())
       call.addresses.push_back(getAddress(function, operand));
@@ -212,14 +266,19 @@ static void fillKernel(FuncOp function, Operation &op, Call &call) {
                                  gather.getExtents().end());
         call.indexRows = gather.getBatched() ? call.extent : gather.getCount();
         call.indexType = getElementType(gather.getIndices());
+        call.reach = getReach(gather);
       })
       .Case<ScatterAddOp>([&](ScatterAddOp scatter) {
         call.extent = scatter.getInner();
         call.indexExtents = {(int64_t)scatter.getExtent()};
         call.indexRows = scatter.getCount();
         call.indexType = getElementType(scatter.getIndices());
+        call.reach = getReach(scatter);
       })
-      .Case<ConstantOp>([&](ConstantOp) { call.extent = 1; });
+      .Case<ConstantOp>([&](ConstantOp constant) {
+        call.extent = 1;
+        call.reach = {getReach(0, getBytes(constant.getTarget()))};
+      });
 }
 
 std::vector<Call> target::translateEntry(FuncOp function) {

@@ -281,6 +281,9 @@ private:
     for (const Call::Address &address : call.addresses)
       table->addresses.push_back(
           program::Address(address.argument, address.offset));
+    for (const Call::Reach &reach : call.reach)
+      table->reach.push_back(program::Reach(reach.begin, reach.end,
+                                            reach.beginStep, reach.endStep));
     table->symbol = call.symbol;
     table->begin = call.begin, table->extent = call.extent;
     table->bytes = call.bytes;

@@ -53,9 +53,15 @@ CompiledEntry UpdateEntries::build(const scheduling::Op &op) {
     call.addresses = {{0, narrow ? at / 2 : at}, {1, at}, {1, at}};
     for (uint32_t i = 0; i < moments; ++i)
       call.addresses.push_back({2 + i, at});
-    if (kernel.copyType)
+    // By element: bytes at each pointer.
+    call.reach.assign(call.addresses.size(), {0, 0, 0, 4});
+    call.reach.front().endStep = narrow ? 2 : 4;
+    if (kernel.copyType) {
       call.addresses.push_back({copy, place - *copyBegin});
+      call.reach.push_back({0, 0, 0, (int64_t)width});
+    }
     call.addresses.push_back({scalars, 32 * (uint64_t)number});
+    call.reach.push_back({0, 32, 0, 0});
     call.bytes = (end - begin) * (3 + 2 * moments);
     kernels.try_emplace(call.symbol, kernel);
     if (forGpus) {

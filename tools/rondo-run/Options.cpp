@@ -37,14 +37,19 @@ static std::string parseNumber(const std::string &text, T &number) {
 }
 
 static std::string setInput(Options &options, const std::string &value) {
-  size_t at = value.find("=@");
-  if (at == std::string::npos || at == 0 || at + 2 == value.size())
+  if (splitInput(value).empty())
     return "is not of the form NAME=@FILE.npy";
-  for (const auto &input : options.inputs)
-    if (input.first == value.substr(0, at))
-      return "names an input that has a file already";
-  options.inputs.emplace_back(value.substr(0, at), value.substr(at + 2));
+  options.inputs.push_back(value);
   return "";
+}
+
+std::vector<InputFile> rondo::run::splitInput(const std::string &text) {
+  std::vector<InputFile> ways;
+  for (size_t at = text.find("=@", 1); at != std::string::npos;
+       at = text.find("=@", at + 1))
+    if (at + 2 < text.size())
+      ways.emplace_back(text.substr(0, at), text.substr(at + 2));
+  return ways;
 }
 
 static std::string refuse(Options &, const std::string &) {

@@ -16,11 +16,14 @@
 
 namespace rondo::run {
 
+/// Name and file of an input.
+using InputFile = std::pair<std::string, std::string>;
+
 struct Options {
   std::string program;
   std::string device;
-  std::vector<std::pair<std::string, std::string>> inputs; ///< Name, .npy file.
-  int64_t steps = -1; ///< -1: what the inputs hold.
+  std::vector<std::string> inputs; ///< As given: NAME=@FILE.npy.
+  int64_t steps = -1;              ///< -1: what the inputs hold.
   uint32_t epochs = 1;
   bool shuffle = false;
   uint64_t shuffleSeed = 0;
@@ -42,6 +45,8 @@ struct Options {
 
 /// Empty if all is well, else what is wrong: exit code 2.
 std::string parseOptions(int argc, const char *const *argv, Options &options);
+/// Every way to read what was given for an input, shortest name first.
+std::vector<InputFile> splitInput(const std::string &text);
 std::string helpText();
 
 } // namespace rondo::run

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <unistd.h>
 
 using namespace rondo::run;
@@ -51,6 +52,7 @@ private:
   bool checkOutputs();
   bool open();
   bool countSteps();
+  InputFile readInput(const std::string &text) const;
   bool bindInputs();
   bool start(uint64_t count);
   bool train();
@@ -101,8 +103,10 @@ bool Runner::checkOutputs() {
   std::error_code error;
   std::vector<std::pair<std::string, std::string>> users = {
       {options.program, "the program"}};
-  for (const auto &[name, path] : options.inputs)
-    users.emplace_back(path, "input '" + name + "'");
+  // Which way to read them only the program says.
+  for (const std::string &text : options.inputs)
+    for (const auto &[name, path] : splitInput(text))
+      users.emplace_back(path, "input '" + name + "'");
   for (const auto &[option, path] : outputs()) {
     std::string flag = std::string("--") + option;
     bool isFile = fs::status(path, error).type() <= fs::file_type::regular;
@@ -193,11 +197,34 @@ bool Runner::countSteps() {
   return true;
 }
 
+/// The longest name that the program has: names may hold "=@" as well.
+InputFile Runner::readInput(const std::string &text) const {
+  rondo_program_info info = RONDO_INIT(rondo_program_info);
+  rondo_error_free(rondo_program_get_info(program.get(), &info));
+  std::vector<InputFile> ways = splitInput(text);
+  InputFile result = ways.front();
+  for (const InputFile &way : ways)
+    for (uint32_t i = 0; i < info.inputs; ++i) {
+      rondo_input_info input = RONDO_INIT(rondo_input_info);
+      rondo_error_free(rondo_program_get_input(program.get(), i, &input));
+      if (way.first == input.name)
+        result = way;
+    }
+  return result;
+}
+
 bool Runner::bindInputs() {
-  for (const auto &[name, path] : options.inputs)
+  std::set<std::string> bound;
+  for (const std::string &text : options.inputs) {
+    auto [name, path] = readInput(text);
+    if (!bound.insert(name).second)
+      return fail("--input=" + text +
+                      ": names an input that has a file already",
+                  RONDO_BAD_OPTION);
     if (!check(rondo_session_set_input_file(session.get(), name.c_str(),
                                             path.c_str())))
       return false;
+  }
   if (!check(rondo_session_set_order(session.get(), options.shuffle,
                                      options.shuffleSeed, options.epochs)))
     return false;

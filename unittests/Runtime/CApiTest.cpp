@@ -77,14 +77,14 @@ TEST_F(CApiTest, DescribesPrograms) {
   ok(rondo_program_get_input(program, 0, &input));
   EXPECT_STREQ(input.name, "x");
   EXPECT_EQ(input.shape[1], TOY_COLUMNS);
-  fails(rondo_program_get_input(program, 2, &input), RONDO_USER_ERROR,
+  fails(rondo_program_get_input(program, 2, &input), RONDO_BAD_OPTION,
         "input 2 of 2");
   rondo_parameter_info parameter = RONDO_INIT(rondo_parameter_info);
   ok(rondo_program_get_parameter(program, 1, &parameter));
   EXPECT_STREQ(parameter.source, "layer0.weight");
   EXPECT_EQ(parameter.elements, kToyWeight);
   EXPECT_TRUE(parameter.trainable);
-  fails(rondo_program_get_parameter(program, 4, &parameter), RONDO_USER_ERROR,
+  fails(rondo_program_get_parameter(program, 4, &parameter), RONDO_BAD_OPTION,
         "parameter 4 of 4");
 }
 
@@ -131,7 +131,7 @@ TEST_F(CApiTest, Trains) {
   rondo_lane_info lane = RONDO_INIT(rondo_lane_info);
   ok(rondo_session_get_lane(session, 11, &lane));
   EXPECT_STREQ(lane.name, "host Staging");
-  fails(rondo_session_get_lane(session, 12, &lane), RONDO_USER_ERROR,
+  fails(rondo_session_get_lane(session, 12, &lane), RONDO_BAD_OPTION,
         "lane 12 of 12");
   EXPECT_EQ(report.devices, 2u);
   rondo_device_info device = RONDO_INIT(rondo_device_info);
@@ -139,7 +139,7 @@ TEST_F(CApiTest, Trains) {
   EXPECT_STREQ(device.name, "host");
   EXPECT_EQ(device.workspace, 0u);
   EXPECT_GT(device.total, device.arena);
-  fails(rondo_session_get_device(session, 2, &device), RONDO_USER_ERROR,
+  fails(rondo_session_get_device(session, 2, &device), RONDO_BAD_OPTION,
         "device 2 of 2");
   std::vector<float> bias(TOY_COLUMNS);
   ok(rondo_session_read_parameter(session, "layer0.bias", RONDO_FIRST_MOMENT,
@@ -149,8 +149,14 @@ TEST_F(CApiTest, Trains) {
                                    bias.data(), bias.size()));
   fails(rondo_session_start(session, 1, 0), RONDO_USER_ERROR,
         "enough for 0 more");
-  fails(rondo_session_wait_loss(session, 3, losses), RONDO_USER_ERROR,
+  fails(rondo_session_wait_loss(session, 3, losses), RONDO_BAD_OPTION,
         "step 3 has not been started");
+  rondo_step_info unstarted = RONDO_INIT(rondo_step_info);
+  fails(rondo_session_wait_step(session, 3, &unstarted), RONDO_BAD_OPTION,
+        "step 3 has not been started");
+  fails(rondo_session_read_parameter(session, "layer0.bias", RONDO_VALUE,
+                                     bias.data(), 3),
+        RONDO_BAD_OPTION, "has 264 elements, not 3");
 }
 
 TEST_F(CApiTest, MemoryIsTakenFromItsBeginning) {
@@ -434,6 +440,9 @@ TEST_F(CApiTest, HandsOutErrors) {
   fails(rondo_session_open(program, &sessionOptions, &session),
         RONDO_BAD_OPTION, "holds no code for GPUs");
   open();
+  rondo_program *none = nullptr;
+  fails(rondo_program_load("", &none), RONDO_USER_ERROR,
+        "'': No such file or directory");
   fails(rondo_session_set_learning_rate(session, "bumpy", 3), RONDO_BAD_OPTION,
         "--lr-schedule=bumpy");
   fails(rondo_session_set_input_file(session, "x", "/no/such.npy"),

@@ -56,6 +56,8 @@ protected:
     entry->calls[0]->extent = 64;
     entry->calls[0]->addresses = {program::Address(0, 0),
                                   program::Address(1, 0)};
+    entry->calls[0]->reach = {program::Reach(0, 0, 0, 4),
+                              program::Reach(0, 4, 0, 0)};
     table.entries.push_back(std::move(entry));
     // A GPU prepares only what some operation launches.
     auto launch = std::make_unique<program::OpT>();

@@ -174,6 +174,11 @@ TEST_F(FilesTest, SafetensorsRefuseWhatIsDamaged) {
   expect(openTensors(std::string(8, '\xff')), "its header is truncated");
   expect(openTensors(tensors("not json", 4)), "no JSON object");
   expect(openTensors(tensors("[1]", 4)), "no JSON object");
+  expect(
+      openTensors(tensors(std::string(100000, '['), 4)),
+      "its JSON is nested more than 64 levels deep, at byte 64 of its header");
+  expect(openTensors(tensors(R"({"\\":)" + std::string(100000, '['), 4)),
+         "nested more than 64 levels deep, at byte 69 of its header");
   for (
       const char *entry :
       {"1", "{}", R"({"dtype":1,"shape":[1],"data_offsets":[0,4]})",
@@ -297,6 +302,10 @@ TEST_F(FilesTest, AnIndexNamesItsFiles) {
   writeBytes(folder / "i.json", R"({"weight_map":{"a":"../1.safetensors"}})");
   expect(TensorFiles().open(folder / "i.json"),
          "is not a name in the same folder");
+  writeBytes(folder / "i.json", std::string(100000, '{'));
+  expect(TensorFiles().open(folder / "i.json"),
+         "not an index of safetensors files: its JSON is nested more than 64 "
+         "levels deep, at byte 64");
   writeBytes(folder / "i.json", R"({"weights":{}})");
   expect(TensorFiles().open(folder / "i.json"), "it has no weight_map");
   std::filesystem::remove(folder / "model.safetensors.index.json");

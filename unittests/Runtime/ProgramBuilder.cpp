@@ -67,14 +67,20 @@ void ToyBuilder::copy(OpKind kind, Lane lane, int device,
   operand(copied, std::move(to), bytes, 2);
 }
 
+Reach testing::reach(int64_t fixed, int64_t step) {
+  return Reach(0, fixed, 0, step);
+}
+
 std::unique_ptr<CallT> testing::kernel(const std::string &symbol,
                                        int64_t extent,
-                                       std::vector<Address> addresses) {
+                                       std::vector<Address> addresses,
+                                       std::vector<Reach> reaches) {
   auto call = std::make_unique<CallT>();
   call->kind = CallKind::Kernel;
   call->symbol = symbol;
   call->extent = extent;
   call->addresses = std::move(addresses);
+  call->reach = std::move(reaches);
   return call;
 }
 
@@ -109,20 +115,23 @@ void ToyBuilder::entries() {
     table.entries.back()->scratch_bytes = scratch;
     return *table.entries.back();
   };
+  int64_t row = kColumns * (options.bf16 ? 2 : 4);
   // x, w0, b0, shift -> h
   EntryT &forward = add("layer0::forward", 5, 0);
   forward.calls.push_back(
       gemm(0, 1, 4, kRows, kColumns, kColumns, false, false, false, weight));
-  forward.calls.push_back(
-      kernel(options.bf16 ? "add_bias_bf16" : "add_bias", kRows * kColumns,
-             {Address(4, 0), Address(2, 0), Address(3, 0)}));
+  forward.calls.push_back(kernel(options.bf16 ? "add_bias_bf16" : "add_bias",
+                                 kRows * kColumns,
+                                 {Address(4, 0), Address(2, 0), Address(3, 0)},
+                                 {reach(0, 4), reach(row, 0), reach(row, 0)}));
   // h, labels, w1, seed -> loss, dh, gw1; scratch y
   EntryT &loss = add("layer1::forward_backward", 7, kActivation);
   loss.calls.push_back(
       gemm(0, 2, 7, kRows, kColumns, kColumns, false, false, false, weight));
   loss.calls.push_back(
       kernel("square_loss", kRows,
-             {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)}));
+             {Address(7, 0), Address(1, 0), Address(3, 0), Address(4, 0)},
+             {reach(0, 4 * kColumns), reach(0, 8), reach(4, 0), reach(4, 0)}));
   loss.calls.back()->node = "node_square";
   // As it would look labels up.
   loss.calls.back()->index_type = ElementType::I64;
@@ -137,11 +146,13 @@ void ToyBuilder::entries() {
   backward.calls.push_back(gemm(0, 1, 2, kColumns, kColumns, kRows, true, false,
                                 true, ElementType::F32));
   backward.calls.push_back(
-      kernel("bias_gradient", kColumns, {Address(1, 0), Address(3, 0)}));
+      kernel("bias_gradient", kColumns, {Address(1, 0), Address(3, 0)},
+             {reach(4 * (kRows - 1) * kColumns, 4), reach(0, 4)}));
   // labels -> count
   EntryT &count = add("labels::count", 2, 0);
-  count.calls.push_back(
-      kernel("count_labels", kRows, {Address(0, 0), Address(1, 0)}));
+  count.calls.push_back(kernel("count_labels", kRows,
+                               {Address(0, 0), Address(1, 0)},
+                               {reach(0, 8), reach(4, 0)}));
 }
 
 void ToyBuilder::describe() {

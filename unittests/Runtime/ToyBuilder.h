@@ -18,8 +18,12 @@ using rondo::runtime::testing::ToyOptions;
 
 constexpr uint64_t kRows = TOY_ROWS, kColumns = TOY_COLUMNS;
 
+/// Bytes at an address: some, and more for each of the range that is run.
+Reach reach(int64_t fixed, int64_t step);
+
 std::unique_ptr<CallT> kernel(const std::string &symbol, int64_t extent,
-                              std::vector<Address> addresses);
+                              std::vector<Address> addresses,
+                              std::vector<Reach> reaches);
 
 /// Lays down buffers and ops one after the other.
 class ToyBuilder {

@@ -61,13 +61,17 @@ void ToyBuilder::updateOnDevice(int block, bool waits, uint32_t coefficient) {
     std::vector<Address> addresses = {Address(0, at), Address(1, at),
                                       Address(1, at), Address(2, at),
                                       Address(3, at)};
-    if (options.bf16)
+    std::vector<Reach> reaches(5, reach(0, 4));
+    if (options.bf16) {
       addresses.push_back(Address(4, at / 2));
+      reaches.push_back(reach(0, 2));
+    }
     addresses.push_back(
         Address((uint32_t)here.size() - 1, 32 * (uint64_t)member));
+    reaches.push_back(reach(32, 0));
     entry->calls.push_back(
         kernel(options.bf16 ? "adamw_copy_or_skip" : "adamw_f32_or_skip",
-               member ? kColumns : (int64_t)kToyWeight, addresses));
+               member ? kColumns : (int64_t)kToyWeight, addresses, reaches));
   }
   table.entries.push_back(std::move(entry));
   for (size_t i = 0; i < here.size(); ++i)

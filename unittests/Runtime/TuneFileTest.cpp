@@ -111,6 +111,9 @@ TEST_F(TuneFileTest, RefusesWhatItDidNotWrite) {
     refuses("", "not a file that --tune wrote; name another one", again);
     refuses("{", "not a file that --tune wrote", again);
     refuses("[]", "not a file that --tune wrote", again);
+    refuses(R"({"format": )" + std::string(100000, '['),
+            "nested more than 64 levels deep, at byte 74; name another one",
+            again);
     refuses(R"({"format": "rondo-tune", "version": 1})",
             "not a file that --tune wrote", again);
     refuses(R"({"format": "safetensors", "version": 1, "gpu": "NVIDIA H200",

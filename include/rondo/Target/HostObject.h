@@ -63,8 +63,15 @@ struct Call {
     bool operator==(const Address &) const = default;
   };
 
+  /// Bytes from an address on: [begin + beginStep * extent, end + endStep *
+  /// extent).
+  struct Reach {
+    int64_t begin = 0, end = 0, beginStep = 0, endStep = 0;
+  };
+
   Kind kind = Kind::Kernel;
   std::vector<Address> addresses; ///< As in schema/program.fbs.
+  std::vector<Reach> reach;       ///< Kernel: what it touches at each address.
   std::string symbol;             ///< Kernel.
   int64_t begin = 0, extent = 0;  ///< Kernel: it is run over [begin, extent).
   /// Kernel that looks indices up: its second pointer's `indexRows` tuples are

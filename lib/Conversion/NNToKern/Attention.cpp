@@ -358,7 +358,11 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
         [&](ValueRange arguments, Value visible) -> SmallVector<Value> {
           Value score = arguments[0];
           Value lowest = number(-std::numeric_limits<double>::infinity());
-          if (mask && getElement(mask).isInteger(1))
+          if (op.getFill())
+            score = arith::SelectOp::create(
+                b, loc, arguments[1], score,
+                number(op.getFill()->convertToDouble()));
+          else if (mask && getElement(mask).isInteger(1))
             visible = visible ? Value(arith::AndIOp::create(b, loc, visible,
                                                             arguments[1]))
                               : arguments[1];
@@ -368,7 +372,8 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
             score = arith::SelectOp::create(b, loc, visible, score, lowest);
           Value most = kern::ReduceOp::create(b, loc, score.getType(),
                                               kern::Combiner::Max, score);
-          // A row that sees nothing: weights of 0, not of 0 / 0.
+          // A row that sees nothing: weights of 0, not of 0 / 0, unless that is
+          // wanted.
           Value isBlind = arith::CmpFOp::create(
               b, loc, arith::CmpFPredicate::OEQ, most, lowest);
           Value shift =
@@ -377,8 +382,9 @@ void AttentionEmitter::emitForward(nn::AttentionOp op) {
           Value power = math::ExpOp::create(b, loc, centred);
           Value sum = kern::ReduceOp::create(b, loc, power.getType(),
                                              kern::Combiner::Sum, power);
-          Value divisor =
-              arith::SelectOp::create(b, loc, isBlind, number(1), sum);
+          Value divisor = sum;
+          if (!op.getUnguarded())
+            divisor = arith::SelectOp::create(b, loc, isBlind, number(1), sum);
           Value weight = arith::DivFOp::create(b, loc, power, divisor);
           Value logarithm = math::LogOp::create(b, loc, sum);
           Value statistic = arith::AddFOp::create(b, loc, logarithm, shift);

@@ -105,7 +105,7 @@ private:
   bool storeShared();
   mlir::Value findNarrower(mlir::Value value, const StepsOf &stepsOf);
   bool isExpensive(mlir::Value value);
-  bool isSmall(mlir::Value value);
+  llvm::DenseSet<mlir::Value> findSmall();
   void merge();
   bool tryMerge(unsigned into, unsigned from);
   size_t countRead(unsigned number, unsigned a, unsigned b);

@@ -366,22 +366,29 @@ Value Plan::findNarrower(Value value, const StepsOf &stepsOf) {
   return best;
 }
 
-/// Whether `value` has far fewer elements than what it is computed from: the
-/// results of reductions and what follows from them.
-bool Plan::isSmall(Value value) {
-  SmallVector<Value> stack{value};
-  llvm::DenseSet<Value> seen;
-  while (!stack.empty()) {
-    Value next = stripReshapes(stack.pop_back_val());
-    if (!seen.insert(next).second)
+/// The values that have far fewer elements than what they are computed from, as
+/// far as that is not stored: the results of reductions and what follows from
+/// them.
+llvm::DenseSet<Value> Plan::findSmall() {
+  llvm::DenseSet<Value> small;
+  // The most elements of what a reader of a value would compute it from.
+  llvm::DenseMap<Value, int64_t> most;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (!isFusible(&op))
       continue;
-    if (getElements(next) >= 4 * getElements(value))
-      return true;
-    Operation *op = next.getDefiningOp();
-    if (op && isFusible(op) && (next == value || !stored.contains(next)))
-      llvm::append_range(stack, op->getOperands());
+    Value value = op.getResult(0);
+    int64_t own = getElements(value), largest = own;
+    for (Value operand : op.getOperands()) {
+      Value source = stripReshapes(operand);
+      auto found = most.find(source);
+      largest = std::max(largest, found == most.end() ? getElements(source)
+                                                      : found->second);
+    }
+    if (largest >= 4 * own)
+      small.insert(value);
+    most[value] = stored.contains(value) ? own : largest;
   }
-  return false;
+  return small;
 }
 
 /// Stores values that several kernels would compute, where that is expensive:
@@ -392,6 +399,7 @@ bool Plan::storeShared() {
     for (Value value : step.inlined)
       stepsOf[value].push_back(number);
 
+  llvm::DenseSet<Value> small = findSmall();
   for (bool onlySmall : {true, false}) {
     // Whether one consumer takes `value` to all of the kernels that it is in.
     std::function<bool(Value, ArrayRef<unsigned>)> isCovered =
@@ -404,7 +412,7 @@ bool Plan::storeShared() {
           if (!stored.contains(result) && isCovered(result, wanted))
             return true;
         } else if (ArrayRef<unsigned>(stepsOf[result]) == wanted &&
-                   (!onlySmall || isSmall(result))) {
+                   (!onlySmall || small.contains(result))) {
           return true;
         }
       }
@@ -418,7 +426,7 @@ bool Plan::storeShared() {
       Value value = op.getResult(0);
       SmallVector<unsigned> mine = stepsOf.lookup(value);
       if (mine.size() < 2 || stored.contains(value) ||
-          (onlySmall && !isSmall(value)) || isCovered(value, mine) ||
+          (onlySmall && !small.contains(value)) || isCovered(value, mine) ||
           !isExpensive(value))
         continue;
       chosen.push_back(value);

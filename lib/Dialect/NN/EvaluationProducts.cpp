@@ -161,6 +161,9 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context,
   RowOrder order{shape.heads, shape.queries, shape.rowsFirst};
   std::vector<double> scores(shape.keys);
   constexpr double unseen = -std::numeric_limits<double>::infinity();
+  double hidden = unseen;
+  if (std::optional<APFloat> fill = getFill())
+    hidden = fill->convertToDouble();
   for (int64_t b = 0; b < shape.batches; ++b)
     for (int64_t h = 0; h < shape.heads; ++h) {
       const double *key = operands[1].floats().data() +
@@ -181,17 +184,20 @@ LogicalResult AttentionOp::evaluate(const EvaluationContext &context,
           if (mask && mask->isFloat())
             score += mask->floats()[at];
           else if (mask && !mask->integers()[at])
-            score = unseen;
+            score = hidden;
           scores[j] = score;
           if (score > maximum || std::isnan(score))
             maximum = score;
         }
-        if (maximum == unseen) { // sees nothing: the result stays 0
-          statistics.floats()[row] = unseen;
-          continue;
-        }
         double *out =
             result.floats().data() + order.at(b, h, i) * shape.valueSize;
+        if (maximum == unseen) { // sees nothing: the result stays 0
+          statistics.floats()[row] = unseen;
+          if (getUnguarded())
+            std::fill_n(out, shape.valueSize,
+                        std::numeric_limits<double>::quiet_NaN());
+          continue;
+        }
         double sum = 0;
         for (int64_t j = first; j < end; ++j) {
           double weight = std::exp(scores[j] - maximum);

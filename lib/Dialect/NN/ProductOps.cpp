@@ -133,14 +133,25 @@ LogicalResult AttentionOp::verify() {
                              getResult(), getStatistics(), getWindow(),
                              getRowsFirst())))
     return failure();
-  if (!getMask())
+  if (!getMask()) {
+    if (getFill() || getUnguarded())
+      return emitOpError() << (getFill() ? "fill" : "unguarded")
+                           << " says what a mask does, but there is no mask";
     return success();
+  }
   RankedTensorType mask = tensorOf(getMask()), q = tensorOf(getQuery());
   if (!mask.getElementType().isInteger(1) &&
       !isa<FloatType>(mask.getElementType()))
     return emitOpError()
            << "mask must be additive (float) or boolean, but has element type "
            << mask.getElementType();
+  if (std::optional<APFloat> fill = getFill()) {
+    if (!mask.getElementType().isInteger(1))
+      return emitOpError() << "fill is the score of keys that a boolean mask "
+                              "hides, but the mask is additive";
+    if (!fill->isFinite())
+      return emitOpError() << "fill must be finite";
+  }
   SmallVector<int64_t> scores = {q.getDimSize(0), q.getDimSize(1),
                                  q.getDimSize(2),
                                  tensorOf(getKey()).getDimSize(2)};

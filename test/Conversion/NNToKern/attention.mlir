@@ -54,6 +54,18 @@ func.func @boolean_mask(%q: tensor<1x2x8x16xf32>, %m: tensor<8x8xi1>) -> tensor<
     : tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<8x8xi1> -> tensor<1x2x8x16xf32>, tensor<1x2x8xf32>
   return %r : tensor<1x2x8x16xf32>
 }
+// What it hides has a score as well; a row of nothing but minus infinity is 0 / 0.
+// CHECK-LABEL: kern.func @filled_mask(
+// CHECK:         ^bb0(%[[SCORE:.*]]: f32, %[[SEEN:.*]]: i1):
+// CHECK:           %[[FILL:.*]] = arith.constant -1.000000e+30 : f32
+// CHECK:           arith.select %[[SEEN]], %[[SCORE]], %[[FILL]] : f32
+// CHECK:           %[[SUM:.*]] = kern.reduce sum
+// CHECK:           arith.divf %{{.*}}, %[[SUM]] : f32
+func.func @filled_mask(%q: tensor<1x2x8x16xf32>, %m: tensor<8x8xi1>) -> tensor<1x2x8x16xf32> {
+  %r, %s = nn.attention %q, %q, %q mask %m fill -1.0e30 unguarded scale 0.25
+    : tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<8x8xi1> -> tensor<1x2x8x16xf32>, tensor<1x2x8xf32>
+  return %r : tensor<1x2x8x16xf32>
+}
 // CHECK-LABEL: kern.func @additive_mask(
 // CHECK:         ^bb0(%[[SCORE:.*]]: f32, %[[MASK:.*]]: bf16):
 // CHECK:           %[[WIDE:.*]] = arith.extf %[[MASK]] : bf16 to f32

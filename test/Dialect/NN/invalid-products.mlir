@@ -105,6 +105,38 @@ func.func @attention_mask_shape(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf3
 
 // -----
 
+func.func @attention_fill_without_mask(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>) {
+  // expected-error @+1 {{'nn.attention' op fill says what a mask does, but there is no mask}}
+  %r, %s = nn.attention %q, %k, %v fill -1.0e30 scale 0.25 : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_unguarded_without_mask(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>) {
+  // expected-error @+1 {{'nn.attention' op unguarded says what a mask does, but there is no mask}}
+  %r, %s = nn.attention %q, %k, %v unguarded scale 0.25 : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_fill_of_additive_mask(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>, %m: tensor<8x8xf32>) {
+  // expected-error @+1 {{'nn.attention' op fill is the score of keys that a boolean mask hides, but the mask is additive}}
+  %r, %s = nn.attention %q, %k, %v mask %m fill -1.0e30 scale 0.25 : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<8x8xf32> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_infinite_fill(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>, %m: tensor<8x8xi1>) {
+  // expected-error @+1 {{'nn.attention' op fill must be finite}}
+  %r, %s = nn.attention %q, %k, %v mask %m fill 0xFFF0000000000000 scale 0.25 : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
 func.func @attention_grad_cotangent(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: tensor<1x2x8x12xf32>, %r: tensor<1x4x8x12xf32>, %s: tensor<1x4x8xf32>, %c: tensor<1x4x8x16xf32>) {
   // expected-error @+1 {{'nn.attention_grad' op cotangent has type 'tensor<1x4x8x16xf32>', but the result has type 'tensor<1x4x8x12xf32>'}}
   %dq, %dk, %dv = nn.attention_grad %q, %k, %v, %r, %s, %c scale 0.25

@@ -185,6 +185,9 @@ func.func @attention(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>, %v: ten
   // CHECK-SAME: tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
   %r2, %s2 = nn.attention %q, %k, %v mask %m scale 0.25
     : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
+  // CHECK: nn.attention %[[Q]], %[[K]], %[[V]] mask %[[M]] fill -1.000000e+30 unguarded causal scale 2.500000e-01
+  %r4, %s4 = nn.attention %q, %k, %v mask %m fill -1.0e30 unguarded causal scale 0.25
+    : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32>, tensor<8x8xi1> -> tensor<1x4x8x12xf32>, tensor<1x4x8xf32>
   // CHECK: %[[ROWS:.*]], %{{.*}} = nn.attention %[[Q]], %[[K]], %[[V]] causal rows_first scale 2.500000e-01
   %r3, %s3 = nn.attention %q, %k, %v causal rows_first scale 0.25
     : tensor<1x4x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x12xf32> -> tensor<1x8x4x12xf32>, tensor<1x4x8xf32>

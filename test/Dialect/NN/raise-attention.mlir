@@ -66,10 +66,10 @@ func.func @raises_eager_bf16(%q: tensor<2x4x16x8xbf16>, %k: tensor<2x16x4x8xbf16
 // CHECK-DAG: %[[K4:.*]] = nn.reshape %[[K]] : tensor<3x6x8xf32> -> tensor<3x1x6x8xf32>
 // CHECK-DAG: %[[M4:.*]] = nn.reshape %[[M]] : tensor<3x5x6xi1> -> tensor<3x1x5x6xi1>
 // CHECK-DAG: %[[V4:.*]] = nn.reshape %[[V3]] : tensor<3x6x4xf32> -> tensor<3x1x6x4xf32>
-// CHECK: %[[Y:.*]], %{{.*}} = nn.attention %[[Q4]], %[[K4]], %[[V4]] mask %[[M4]] scale 1.0
+// CHECK: %[[Y:.*]], %{{.*}} = nn.attention %[[Q4]], %[[K4]], %[[V4]] mask %[[M4]] unguarded scale 1.0
 // CHECK: nn.reshape %[[Y]] : tensor<3x1x5x4xf32> -> tensor<3x5x4xf32>
 // CHECK: %[[HIDDEN:.*]] = nn.not
-// CHECK: nn.attention {{.*}} mask %[[HIDDEN]]
+// CHECK: nn.attention {{.*}} mask %[[HIDDEN]] unguarded scale
 func.func @raises_selected_rank_3(%q: tensor<3x5x8xf32>, %k: tensor<3x6x8xf32>, %v: tensor<3x4x6xf32>, %m: tensor<3x5x6xi1>)
     -> (tensor<3x5x4xf32>, tensor<3x5x4xf32>) {
   %s = nn.matmul %q, %k transpose_rhs : tensor<3x5x8xf32>, tensor<3x6x8xf32> -> tensor<3x5x6xf32>
@@ -86,13 +86,10 @@ func.func @raises_selected_rank_3(%q: tensor<3x5x8xf32>, %k: tensor<3x6x8xf32>, 
 // -----
 
 // Where a finite value hides, a row that is hidden as a whole has equal
-// scores: the mask becomes additive.
+// scores and no cotangent of them.
 // CHECK-LABEL: func.func @raises_finite_select
 // CHECK-SAME: (%[[Q:.*]]: tensor<1x1x5x8xf32>, %[[M:.*]]: tensor<5x5xi1>)
-// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00> : tensor<5x5xf32>
-// CHECK-DAG: %[[LOW:.*]] = nn.constant dense<-3.000000e+38> : tensor<5x5xf32>
-// CHECK: %[[A:.*]] = nn.select %[[M]], %[[ZERO]], %[[LOW]]
-// CHECK: nn.attention %[[Q]], %[[Q]], %[[Q]] mask %[[A]] scale
+// CHECK: nn.attention %[[Q]], %[[Q]], %[[Q]] mask %[[M]] fill -9.9999996{{[0-9]*}}E+37 unguarded scale
 func.func @raises_finite_select(%q: tensor<1x1x5x8xf32>, %m: tensor<5x5xi1>) -> tensor<1x1x5x8xf32> {
   %s = nn.matmul %q, %q transpose_rhs : tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x5xf32>
   %low = nn.constant dense<-1.0e+38> : tensor<1x1x5x5xf32>
@@ -101,6 +98,56 @@ func.func @raises_finite_select(%q: tensor<1x1x5x8xf32>, %m: tensor<5x5xi1>) -> 
   %p = nn.softmax %masked : tensor<1x1x5x5xf32>
   %y = nn.matmul %p, %q : tensor<1x1x5x5xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x8xf32>
   return %y : tensor<1x1x5x8xf32>
+}
+
+// -----
+
+// The same, written as hidden keys, in f16, between casts and under a guard.
+// CHECK-LABEL: func.func @raises_finite_select_f16
+// CHECK-SAME: (%[[Q:.*]]: tensor<1x1x5x8xf16>, %[[M:.*]]: tensor<5x5xi1>)
+// CHECK: nn.attention %[[Q]], %[[Q]], %[[Q]] mask %[[M]] fill -6.550400e+04 scale
+func.func @raises_finite_select_f16(%q: tensor<1x1x5x8xf16>, %m: tensor<5x5xi1>) -> tensor<1x1x5x8xf16> {
+  %s = nn.matmul %q, %q transpose_rhs : tensor<1x1x5x8xf16>, tensor<1x1x5x8xf16> -> tensor<1x1x5x5xf16>
+  %low = nn.constant dense<-65504.0> : tensor<1x1x5x5xf16>
+  %not = nn.not %m : tensor<5x5xi1>
+  %hidden = nn.broadcast %not : tensor<5x5xi1> -> tensor<1x1x5x5xi1>
+  %masked = nn.select %hidden, %low, %s : tensor<1x1x5x5xi1>, tensor<1x1x5x5xf16>
+  %wide = nn.cast %masked : tensor<1x1x5x5xf16> to tensor<1x1x5x5xf32>
+  %p = nn.softmax %wide : tensor<1x1x5x5xf32>
+  %nan = nn.is_nan %p : tensor<1x1x5x5xf32>
+  %zero = nn.constant dense<0.0> : tensor<1x1x5x5xf32>
+  %guarded = nn.select %nan, %zero, %p : tensor<1x1x5x5xi1>, tensor<1x1x5x5xf32>
+  %narrow = nn.cast %guarded : tensor<1x1x5x5xf32> to tensor<1x1x5x5xf16>
+  %y = nn.matmul %narrow, %q : tensor<1x1x5x5xf16>, tensor<1x1x5x8xf16> -> tensor<1x1x5x8xf16>
+  return %y : tensor<1x1x5x8xf16>
+}
+
+// -----
+
+// Finite values that a cast makes infinite: a row of them would see nothing.
+// A mask in f64, whose values f32 may not hold.
+// CHECK-LABEL: func.func @keeps_overflowing_masks
+// CHECK-NOT: nn.attention
+func.func @keeps_overflowing_masks(%q: tensor<1x1x5x8xf32>, %m: tensor<1x1x5x5xi1>, %a: tensor<1x1x5x5xf32>, %d: tensor<1x1x5x5xf64>)
+    -> (tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>) {
+  %s = nn.matmul %q, %q transpose_rhs : tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x5xf32>
+  %low = nn.constant dense<-1.0e+38> : tensor<1x1x5x5xf32>
+  %s0 = nn.select %m, %s, %low : tensor<1x1x5x5xi1>, tensor<1x1x5x5xf32>
+  %h0 = nn.cast %s0 : tensor<1x1x5x5xf32> to tensor<1x1x5x5xf16>
+  %p0 = nn.softmax %h0 : tensor<1x1x5x5xf16>
+  %w0 = nn.cast %p0 : tensor<1x1x5x5xf16> to tensor<1x1x5x5xf32>
+  %y0 = nn.matmul %w0, %q : tensor<1x1x5x5xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x8xf32>
+  %s1 = nn.add %s, %a : tensor<1x1x5x5xf32>
+  %h1 = nn.cast %s1 : tensor<1x1x5x5xf32> to tensor<1x1x5x5xbf16>
+  %p1 = nn.softmax %h1 : tensor<1x1x5x5xbf16>
+  %w1 = nn.cast %p1 : tensor<1x1x5x5xbf16> to tensor<1x1x5x5xf32>
+  %y1 = nn.matmul %w1, %q : tensor<1x1x5x5xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x8xf32>
+  %sd = nn.cast %s : tensor<1x1x5x5xf32> to tensor<1x1x5x5xf64>
+  %s2 = nn.add %sd, %d : tensor<1x1x5x5xf64>
+  %p2 = nn.softmax %s2 : tensor<1x1x5x5xf64>
+  %w2 = nn.cast %p2 : tensor<1x1x5x5xf64> to tensor<1x1x5x5xf32>
+  %y2 = nn.matmul %w2, %q : tensor<1x1x5x5xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x5x8xf32>
+  return %y0, %y1, %y2 : tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>
 }
 
 // -----

@@ -31,15 +31,43 @@ func.func @decomposes_boolean(%q: tensor<1x4x5x8xbf16>, %k: tensor<1x2x6x8xbf16>
 // CHECK-LABEL: func.func @decomposes_additive_in_window
 func.func @decomposes_additive_in_window(%q: tensor<1x2x4x8xf32>, %m: tensor<4x4xf32>) -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>) {
   // CHECK-NOT: nn.attention
+  // CHECK: nn.add
   // CHECK: nn.compare le
   // CHECK: nn.compare gt
-  // CHECK: nn.add
   // CHECK: nn.softmax
   // CHECK: nn.reduce max
   // CHECK: nn.log
   // CHECK-NOT: nn.attention
   %y, %st = nn.attention %q, %q, %q mask %m causal window 2 scale 1.0 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xf32> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
   return %y, %st : tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+}
+
+// -----
+
+// Hidden scores are selected away, so that they have no cotangent; nothing
+// stands between softmax and product where the model had no guard.
+// CHECK-LABEL: func.func @decomposes_selection
+func.func @decomposes_selection(%q: tensor<1x2x4x8xf32>, %m: tensor<4x4xi1>) -> tensor<1x2x4x8xf32> {
+  // CHECK: %[[LOW:.*]] = nn.constant dense<-1.000000e+30> : tensor<1x2x4x4xf32>
+  // CHECK-NEXT: %[[SM:.*]] = nn.select %{{.*}}, %{{.*}}, %[[LOW]]
+  // CHECK-NEXT: %[[P:.*]] = nn.softmax %[[SM]]
+  // CHECK-NEXT: nn.matmul %[[P]]
+  %y, %st = nn.attention %q, %q, %q mask %m fill -1.0e30 unguarded scale 1.0 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
+}
+
+// -----
+
+// What is causal stays hidden under a finite mask.
+// CHECK-LABEL: func.func @decomposes_selection_in_causal
+func.func @decomposes_selection_in_causal(%q: tensor<1x2x4x8xf32>, %m: tensor<4x4xi1>) -> tensor<1x2x4x8xf32> {
+  // CHECK: nn.constant dense<-5.000000e+00>
+  // CHECK-NEXT: %[[SM:.*]] = nn.select
+  // CHECK: %[[LE:.*]] = nn.compare le
+  // CHECK: nn.select %[[LE]], %[[SM]]
+  // CHECK: nn.is_nan
+  %y, %st = nn.attention %q, %q, %q mask %m fill -5.0 causal scale 1.0 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
 }
 
 // -----

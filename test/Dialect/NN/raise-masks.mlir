@@ -282,6 +282,57 @@ func.func @raises_infinite_empty_row(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x3x8
 
 // -----
 
+// Every row sees a key: what the others have and whether there was a guard
+// makes no difference.
+// CHECK-LABEL: func.func @raises_causal_of_finite
+// CHECK-NEXT: nn.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale
+func.func @raises_causal_of_finite(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %row = nn.iota 0 : tensor<4x4xi64>
+  %column = nn.iota 1 : tensor<4x4xi64>
+  %mask = nn.compare le %column, %row : tensor<4x4xi64>
+  %y, %st = nn.attention %q, %k, %v mask %mask fill -1.0e30 unguarded scale 0.5 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
+}
+
+// -----
+
+// The first row sees none.
+// CHECK-LABEL: func.func @keeps_finite_strictly_before
+// CHECK: nn.attention {{.*}} mask %{{.*}} fill -1.000000e+30 scale
+func.func @keeps_finite_strictly_before(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %row = nn.iota 0 : tensor<4x4xi64>
+  %column = nn.iota 1 : tensor<4x4xi64>
+  %mask = nn.compare lt %column, %row : tensor<4x4xi64>
+  %y, %st = nn.attention %q, %k, %v mask %mask fill -1.0e30 scale 0.5 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
+}
+
+// -----
+
+// A score can make up for that.
+// CHECK-LABEL: func.func @keeps_finite_within_reach
+// CHECK: nn.attention {{.*}} mask %{{.*}} fill -1.000000e+04 scale
+func.func @keeps_finite_within_reach(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
+  %row = nn.iota 0 : tensor<4x4xi64>
+  %column = nn.iota 1 : tensor<4x4xi64>
+  %mask = nn.compare le %column, %row : tensor<4x4xi64>
+  %y, %st = nn.attention %q, %k, %v mask %mask fill -1.0e4 scale 0.5 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<4x4xi1> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
+}
+
+// -----
+
+// Minus infinity again, but a row of it is NaN.
+// CHECK-LABEL: func.func @keeps_unguarded_empty_row
+// CHECK: nn.attention {{.*}} mask %{{.*}} unguarded scale
+func.func @keeps_unguarded_empty_row(%q: tensor<1x2x4x8xf32>, %k: tensor<1x2x3x8xf32>, %v: tensor<1x2x3x8xf32>) -> tensor<1x2x4x8xf32> {
+  %mask = nn.constant dense<[[0xFF800000, 0xFF800000, 0xFF800000], [0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0]]> : tensor<4x3xf32>
+  %y, %st = nn.attention %q, %k, %v mask %mask unguarded scale 0.5 : tensor<1x2x4x8xf32>, tensor<1x2x3x8xf32>, tensor<1x2x3x8xf32>, tensor<4x3xf32> -> tensor<1x2x4x8xf32>, tensor<1x2x4xf32>
+  return %y : tensor<1x2x4x8xf32>
+}
+
+// -----
+
 // A causal attention whose mask adds the window.
 // CHECK-LABEL: func.func @raises_window_of_causal
 // CHECK-NEXT: nn.attention %{{.*}}, %{{.*}}, %{{.*}} causal window 3 scale

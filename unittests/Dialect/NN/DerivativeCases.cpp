@@ -410,7 +410,8 @@ static OpCase makeAttention(MLIRContext &context, Random &random,
       m.type(rowsFirst ? Shape{batch, queries, heads, valueSize}
                        : Shape{batch, heads, queries, valueSize}),
       RankedTensorType::get({batch, heads, queries}, statistics), query, key,
-      value, Value(), scale, causal, window, rowsFirst);
+      value, Value(), scale, causal, window, rowsFirst, /*fill=*/FloatAttr(),
+      /*unguarded=*/UnitAttr());
   return m.finish(op, {0, 1, 2});
 }
 

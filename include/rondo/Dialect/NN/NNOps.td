@@ -162,7 +162,7 @@ class NN_ArithmeticOp<string mnemonic, string what, list<Trait> traits = []>
 def NN_AddOp : NN_ArithmeticOp<"add", "x + y", [Commutative]>;
 def NN_SubOp : NN_ArithmeticOp<"sub", "x - y">;
 def NN_MulOp : NN_ArithmeticOp<"mul", "x * y", [Commutative]>;
-def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero">;
+def NN_DivOp : NN_ArithmeticOp<"div", "x / y; integers truncate towards zero, and by 0 give 0 (refused where they are folded)">;
 def NN_PowOp : NN_ArithmeticOp<"pow", "x to the power y; differentiable in x (and in y where x > 0)">;
 def NN_MaximumOp : NN_ArithmeticOp<"maximum", "the larger; NaN if either is; ties give the cotangent to x">;
 def NN_MinimumOp : NN_ArithmeticOp<"minimum", "the smaller; NaN if either is; ties give the cotangent to x">;
@@ -438,8 +438,9 @@ def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_Differenti
   let description = [{
     query [b, h, s, d], key and value [b, h_kv, t, d(v)], h a multiple of h_kv: query head i uses key head i / (h / h_kv).
     scores = scale * query key^T; with `causal`, query i sees keys j <= i + (t - s); with `window` w also j > i + (t - s) - w. `mask`
-    (until `raise` removed it) is additive (float) or boolean (true: seen), broadcastable to [b, h, s, t].
-    A row that sees nothing gives 0. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores (-inf where it sees nothing).
+    (until `raise` removed it) is additive (float) or boolean (true: seen), broadcastable to [b, h, s, t]. What a boolean mask
+    hides has the score -inf, or `fill` (finite), and no cotangent. A row of nothing but -inf sees nothing: it gives 0, or, if the mask is `unguarded`, NaN,
+    as softmax alone does. `statistics` [b, h, s] (f32) is the log of the sum of exponentials of each row's scores (-inf where it sees nothing).
     The result is [b, h, s, d_v], or with `rows_first` [b, s, h, d_v], as the product behind it wants it. Created by import (ONNX Attention) and `raise`.
 
     ```mlir
@@ -448,9 +449,10 @@ def NN_AttentionOp : NN_Op<"attention", [DeclareOpInterfaceMethods<NN_Differenti
     ```
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value, Optional<NN_Tensor>:$mask,
-                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, UnitAttr:$rows_first);
+                       F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, UnitAttr:$rows_first,
+                       OptionalAttr<F64Attr>:$fill, UnitAttr:$unguarded);
   let results = (outs NN_FloatTensor:$result, StaticShapeTensorOf<[F32, F64]>:$statistics);
-  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? (`causal` $causal^)? (`window` $window^)? (`rows_first` $rows_first^)? `scale` $scale attr-dict
+  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? (`fill` $fill^)? (`unguarded` $unguarded^)? (`causal` $causal^)? (`window` $window^)? (`rows_first` $rows_first^)? `scale` $scale attr-dict
                           `:` type($query) `,` type($key) `,` type($value) (`,` type($mask)^)? `->` type($result) `,` type($statistics) }];
   let hasVerifier = 1;
 }

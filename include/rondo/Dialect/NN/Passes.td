@@ -118,7 +118,10 @@ def NNRaiseAttention : Pass<"rondo-nn-raise-attention", "::mlir::func::FuncOp"> 
     multiplied together; the key's transpose may go through reshapes; the mask
     is added or selects; casts around the softmax and the guard
     `select(is_nan(p), 0, p)` disappear (a row that sees nothing gives 0). The
-    mask stays an operand; `rondo-nn-raise-masks` looks into it.
+    mask stays an operand; `rondo-nn-raise-masks` looks into it. Beside it stays
+    what decides the result and the derivative of a row that is hidden as a
+    whole: the finite score that a selection gives (`fill`), and that there was
+    no guard (`unguarded`: NaN).
 
     ```mlir
     %s = nn.matmul %q, %k transpose_rhs : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32> -> tensor<1x2x4x4xf32>
@@ -178,7 +181,8 @@ def NNRaiseMasks : Pass<"rondo-nn-raise-masks", "::mlir::func::FuncOp"> {
     intervals. Only vectors are evaluated, never the mask, so a mask of billions
     of elements takes a moment. Constant masks are read. What is left is
     compared with causal (j <= i + t - s), causal with a window, and all true;
-    any other mask stays an operand.
+    any other mask stays an operand. So does one that hides a whole row, where
+    that does not give 0 (`fill`, `unguarded`, finite additive masks).
 
     ```mlir
     %seen = nn.compare le %column, %row : tensor<4x4xi64>
@@ -275,7 +279,9 @@ def NNDecomposeMaskedAttention : Pass<"rondo-nn-decompose-masked-attention", "::
   let description = [{
     Kernels for `nn.attention` know causal and windowed masks. With any other
     mask, scores are a matrix in f32, scaled and masked, then softmax, with 0 for
-    rows that see nothing. Right, but memory grows with the product of lengths.
+    rows that see nothing unless `unguarded`. A boolean mask selects between
+    score and `fill`, so that hidden scores have no cotangent. Right, but memory
+    grows with the product of lengths.
 
     ```mlir
     %y, %st = nn.attention %q, %k, %v mask %m scale 0.5 : ...

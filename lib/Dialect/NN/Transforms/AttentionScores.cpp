@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionScores.h"
+#include "MaskAnalysis.h"
 #include "Matching.h"
 #include "rondo/Dialect/NN/Utils.h"
 
@@ -31,22 +32,42 @@ static Value skipNanGuard(Value value) {
   return value;
 }
 
-SoftmaxOp nn::matchProbabilities(Value value) {
-  value = skipFloatCast(skipNanGuard(skipFloatCast(value)));
-  return value.getDefiningOp<SoftmaxOp>();
+AttentionProbabilities nn::matchProbabilities(Value value) {
+  value = skipFloatCast(value);
+  Value bare = skipNanGuard(value);
+  return {skipFloatCast(bare).getDefiningOp<SoftmaxOp>(), bare != value};
 }
 
 /// The value of all elements if a score like that has no part in a softmax.
 static std::optional<double> matchHidingSplat(Value value) {
   std::optional<double> splat = getSplatConstant(value);
-  double bound = getTensor(value).getElementType().isF16() ? -65504 : -1e30;
+  double bound = getHidingBound(getTensor(value).getElementType());
   return splat && *splat <= bound ? splat : std::nullopt;
+}
+
+/// The largest number of the value's type.
+static double getLargest(Value value) {
+  auto element = cast<FloatType>(getTensor(value).getElementType());
+  return APFloat::getLargest(element.getFloatSemantics()).convertToDouble();
+}
+
+/// Whether a cast of masked scores may make a finite value infinite that the
+/// mask put there.
+static bool mayOverflow(const AttentionScores &scores, Value narrow,
+                        Value wide) {
+  if (scores.fill)
+    return -*scores.fill > getLargest(narrow);
+  return scores.mask && !getTensor(scores.mask).getElementType().isInteger(1) &&
+         getLargest(narrow) < getLargest(wide);
 }
 
 bool nn::matchScores(Value value, AttentionScores &scores, int depth) {
   if (depth == 0)
     return false;
-  value = skipFloatCast(value);
+  if (Value inner = skipFloatCast(value); inner != value) {
+    return matchScores(inner, scores, depth - 1) &&
+           !mayOverflow(scores, value, inner);
+  }
   if (auto product = value.getDefiningOp<MatmulOp>()) {
     scores.product = product;
     return true;
@@ -79,7 +100,9 @@ bool nn::matchScores(Value value, AttentionScores &scores, int depth) {
   if (!hiding || !takeMasked(below, select.getCondition()))
     return false;
   scores.hidesWhereTrue = hidesWhereTrue;
-  scores.hidesWithFinite = std::isfinite(*hiding);
+  // No lower than f32 goes, in which scores are computed.
+  if (std::isfinite(*hiding))
+    scores.fill = std::max(*hiding, -3e38);
   return true;
 }
 
@@ -104,21 +127,9 @@ Value nn::createMask(OpBuilder &builder, Location loc,
   if (getTensor(scores.product.getResult()).getRank() == 3 &&
       getTensor(mask).getRank() == 3)
     mask = createRank4(builder, loc, mask);
-  if (scores.hidesWithFinite) {
-    // Where a whole row is hidden, softmax sees equal scores, not none: an
-    // additive mask of a value that swallows every score does that as well.
-    RankedTensorType type = getTensor(mask).clone(builder.getF32Type());
-    auto createSplat = [&](double value) -> Value {
-      auto elements =
-          SplatElementsAttr::get(type, builder.getF32FloatAttr(value));
-      return ConstantOp::create(builder, loc, elements);
-    };
-    Value zero = createSplat(0), low = createSplat(-3e38);
-    Value onTrue = scores.hidesWhereTrue ? low : zero;
-    Value onFalse = scores.hidesWhereTrue ? zero : low;
-    return SelectOp::create(builder, loc, type, mask, onTrue, onFalse);
-  }
-  if (scores.hidesWhereTrue)
-    mask = NotOp::create(builder, loc, mask.getType(), mask);
-  return mask;
+  if (!scores.hidesWhereTrue)
+    return mask;
+  if (auto inverse = mask.getDefiningOp<NotOp>())
+    return inverse.getOperand();
+  return NotOp::create(builder, loc, mask.getType(), mask);
 }

@@ -21,16 +21,21 @@ struct AttentionScores {
   mlir::Value mask;
   /// What the mask does, if it is boolean.
   bool hidesWhereTrue = false;
-  bool hidesWithFinite = false;
+  /// The score of a hidden key, if it is finite.
+  std::optional<double> fill;
 };
 
-/// The softmax that computes `value`, under casts and a guard against rows that
-/// see nothing.
-SoftmaxOp matchProbabilities(mlir::Value value);
+/// The softmax that computes `value`, under casts, and whether a guard puts 0
+/// where a row sees nothing.
+struct AttentionProbabilities {
+  SoftmaxOp softmax;
+  bool isGuarded = false;
+};
+AttentionProbabilities matchProbabilities(mlir::Value value);
 
 /// Follows at most `depth` steps of scaling and masking, and casts, from the
 /// scores down to the product of query and key.
-bool matchScores(mlir::Value value, AttentionScores &scores, int depth = 6);
+bool matchScores(mlir::Value value, AttentionScores &scores, int depth = 8);
 
 /// The mask that an attention op takes for `scores`, of rank 4 or null.
 mlir::Value createMask(mlir::OpBuilder &builder, mlir::Location loc,

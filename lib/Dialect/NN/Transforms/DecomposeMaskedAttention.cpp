@@ -70,14 +70,19 @@ static Value maskByForm(Primitives &p, AttentionOp attention, Value scores) {
   return scores;
 }
 
-static Value maskByOperand(Primitives &p, Value mask, Value scores) {
+/// Adds the mask, or gives keys that it hides their score.
+static Value maskByOperand(Primitives &p, AttentionOp attention, Value scores) {
+  Value mask = attention.getMask();
   ArrayRef<int64_t> shape = getTensorType(scores).getShape();
   if (isFloatTensor(mask)) {
     Value addend = p.castLike(mask, scores);
     return p.add(scores, p.broadcast(addend, shape));
   }
+  double fill = -std::numeric_limits<double>::infinity();
+  if (std::optional<APFloat> finite = attention.getFill())
+    fill = finite->convertToDouble();
   Value seen = p.broadcast(mask, shape);
-  Value hidden = p.splat(scores, -std::numeric_limits<double>::infinity());
+  Value hidden = p.splat(scores, fill);
   return p.select(seen, scores, hidden);
 }
 
@@ -114,12 +119,15 @@ static void decompose(AttentionOp attention) {
   double scale = attention.getScale().convertToDouble();
   if (scale != 1)
     scores = p.scale(scores, scale);
+  // In this order: what the attributes hide stays hidden.
+  scores = maskByOperand(p, attention, scores);
   scores = maskByForm(p, attention, scores);
-  scores = maskByOperand(p, attention.getMask(), scores);
   Value probabilities = p.unary<SoftmaxOp>(scores);
-  // A row that sees nothing gives 0.
-  Value isNan = IsNanOp::create(builder, attention.getLoc(), probabilities);
-  probabilities = p.dropWhere(isNan, probabilities);
+  if (!attention.getUnguarded()) {
+    // A row that sees nothing gives 0.
+    Value isNan = IsNanOp::create(builder, attention.getLoc(), probabilities);
+    probabilities = p.dropWhere(isNan, probabilities);
+  }
   Value rounded = p.castLike(probabilities, value);
   Value result = createMatmul(p, rounded, value, /*transposeRhs=*/false,
                               getTensorType(attention.getResult()));

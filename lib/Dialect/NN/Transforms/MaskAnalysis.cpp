@@ -262,11 +262,7 @@ static std::optional<KeyIntervals> getSeenKeys(const MaskTerm &term,
   return getIntervals(term, space, [](double value) { return value == 0; });
 }
 
-/// From here on a score added to an additive mask's value is as good as
-/// minus infinity.
-static double getMaskedBound(Type element) {
-  return element.isF16() ? -65504 : -1e30;
-}
+double getHidingBound(Type element) { return element.isF16() ? -65504 : -1e30; }
 
 /// The largest value with which an additive mask hides a key.
 static double getHidingValue(const MaskTerm &term) {
@@ -309,7 +305,7 @@ OptionalTerm MaskAnalyzer::analyzeArithmetic(Operation *op, MaskAxes axes) {
   // Two additive masks together hide what either hides.
   if (!isFloat || !isa<AddOp>(op))
     return std::nullopt;
-  double masked = getMaskedBound(element);
+  double masked = getHidingBound(element);
   auto seenA = getSeenKeys(*a, space, masked),
        seenB = getSeenKeys(*b, space, masked);
   if (!seenA || !seenB)
@@ -425,7 +421,7 @@ OptionalTerm MaskAnalyzer::analyze(Value value, MaskAxes axes) {
   return term;
 }
 
-std::optional<KeyIntervals> analyzeMask(Value mask, MaskSpace space) {
+std::optional<VisibleKeys> analyzeMask(Value mask, MaskSpace space) {
   RankedTensorType type = getTensor(mask);
   int rank = type.getRank();
   MaskAxes axes;
@@ -436,20 +432,19 @@ std::optional<KeyIntervals> analyzeMask(Value mask, MaskSpace space) {
   OptionalTerm term = MaskAnalyzer(space).analyze(mask, axes);
   if (!term)
     return std::nullopt;
-  if (type.getElementType().isInteger(1))
-    return getIntervals(*term, space, [](double value) { return value != 0; });
-  std::optional<KeyIntervals> seen =
-      getSeenKeys(*term, space, getMaskedBound(type.getElementType()));
+  VisibleKeys keys;
+  std::optional<KeyIntervals> seen;
+  if (type.getElementType().isInteger(1)) {
+    seen = getIntervals(*term, space, [](double value) { return value != 0; });
+  } else {
+    seen = getSeenKeys(*term, space, getHidingBound(type.getElementType()));
+    keys.hidesWithFinite = !allValues(
+        *term, [](double value) { return value == 0 || std::isinf(value); });
+  }
   if (!seen)
     return std::nullopt;
-  // A finite mask over a whole row hides nothing: softmax ignores a shift.
-  bool hasEmptyRow = llvm::any_of(
-      *seen, [](KeyInterval interval) { return interval.isEmpty(); });
-  if (hasEmptyRow && !allValues(*term, [](double value) {
-        return value == 0 || std::isinf(value);
-      }))
-    return std::nullopt;
-  return seen;
+  keys.intervals = std::move(*seen);
+  return keys;
 }
 
 //===----------------------------------------------------------------------===//

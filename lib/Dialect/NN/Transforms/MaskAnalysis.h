@@ -13,6 +13,18 @@
 
 namespace rondo::nn {
 
+/// From here on a score, or what a mask adds to one, is as good as minus
+/// infinity beside scores of that element type.
+double getHidingBound(mlir::Type element);
+
+/// The keys that each query sees.
+struct VisibleKeys {
+  KeyIntervals intervals;
+  /// Whether an additive mask hides the others with a finite value: where it
+  /// hides a whole row, it hides nothing, as softmax ignores a shift.
+  bool hidesWithFinite = false;
+};
+
 /// The keys that each query sees under `mask` (boolean, or additive with 0 and
 /// values that no score can make up for), which broadcasts to
 /// [batch, heads, queries, keys]. Nothing if the mask depends on inputs, batch
@@ -20,7 +32,7 @@ namespace rondo::nn {
 ///
 /// Takes time and memory in proportion to queries + keys, and to the size of
 /// constants it meets.
-std::optional<KeyIntervals> analyzeMask(mlir::Value mask, MaskSpace space);
+std::optional<VisibleKeys> analyzeMask(mlir::Value mask, MaskSpace space);
 
 /// What nn.attention can say about visible keys.
 struct MaskForm {

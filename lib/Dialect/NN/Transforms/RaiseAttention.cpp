@@ -99,13 +99,17 @@ static bool isBatched(MatmulOp product) {
 static bool raise(MatmulOp output) {
   if (!isBatched(output))
     return false;
-  SoftmaxOp softmax = matchProbabilities(output.getLhs());
+  auto [softmax, isGuarded] = matchProbabilities(output.getLhs());
   AttentionScores scores;
   if (!softmax || !matchScores(softmax.getOperand(), scores) ||
       !isBatched(scores.product))
     return false;
   MatmulOp product = scores.product;
   Type element = getTensor(output.getResult()).getElementType();
+  // A mask of more range than the scores have here.
+  if (scores.mask && getTensor(scores.mask).getElementType().isF64() &&
+      !element.isF64())
+    return false;
   // A cast of the scores changes the element type, never the shape.
   if (getTensor(product.getLhs()).getElementType() != element ||
       getTensor(output.getRhs()).getElementType() != element ||
@@ -136,9 +140,14 @@ static bool raise(MatmulOp output) {
   Type statisticsElement = element.isF64() ? element : builder.getF32Type();
   RankedTensorType statisticsType =
       RankedTensorType::get(shape.drop_back(), statisticsElement);
+  // What decides the result of a row that is hidden as a whole.
+  FloatAttr fill =
+      scores.fill ? builder.getF64FloatAttr(*scores.fill) : nullptr;
+  UnitAttr unguarded = mask && !isGuarded ? builder.getUnitAttr() : nullptr;
   auto attention = AttentionOp::create(
       builder, loc, resultType, statisticsType, query, key, value, mask,
-      builder.getF64FloatAttr(scale), /*causal=*/nullptr, /*window=*/nullptr);
+      builder.getF64FloatAttr(scale), /*causal=*/nullptr, /*window=*/nullptr,
+      /*rows_first=*/nullptr, fill, unguarded);
   Value result = createReshape(builder, loc, attention.getResult(),
                                getTensor(output.getResult()).getShape());
   output.replaceAllUsesWith(result);

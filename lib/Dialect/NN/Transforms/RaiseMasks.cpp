@@ -24,7 +24,7 @@ struct RaiseMasks : rondo::nn::impl::NNRaiseMasksBase<RaiseMasks> {
   void runOnOperation() override {
     // All layers use one mask: look into it once.
     DenseMap<std::pair<Value, std::pair<int64_t, int64_t>>,
-             std::optional<KeyIntervals>>
+             std::optional<VisibleKeys>>
         analyzed;
     getOperation().walk([&](AttentionOp attention) {
       Value mask = attention.getMask();
@@ -43,17 +43,33 @@ struct RaiseMasks : rondo::nn::impl::NNRaiseMasksBase<RaiseMasks> {
   }
 
   /// Replaces the mask by attributes that show the same keys.
-  static bool raise(AttentionOp attention, const KeyIntervals &shown,
+  static bool raise(AttentionOp attention, const VisibleKeys &shown,
                     MaskSpace space) {
     MaskForm own;
     own.causal = attention.getCausal();
     if (std::optional<uint64_t> window = attention.getWindow())
       own.window = static_cast<int64_t>(*window);
-    std::optional<MaskForm> form =
-        classify(intersect(shown, getVisibleKeys(own, space)), space);
+    KeyIntervals visible =
+        intersect(shown.intervals, getVisibleKeys(own, space));
+    // Where a row is hidden as a whole, the attributes give 0. Softmax gives
+    // NaN, or the mean over keys that are all as finitely low.
+    std::optional<double> fill;
+    if (std::optional<APFloat> value = attention.getFill())
+      fill = value->convertToDouble();
+    bool isZero = !shown.hidesWithFinite && !fill && !attention.getUnguarded();
+    if (!isZero && llvm::any_of(visible, [](KeyInterval interval) {
+          return interval.isEmpty();
+        }))
+      return false;
+    Type element = getTensor(attention.getQuery()).getElementType();
+    if (fill && *fill > getHidingBound(element))
+      return false;
+    std::optional<MaskForm> form = classify(visible, space);
     if (!form)
       return false;
     attention.getMaskMutable().clear();
+    attention.removeFillAttr();
+    attention.setUnguarded(false);
     attention.setCausal(form->causal);
     if (form->window)
       attention.setWindow(*form->window);
