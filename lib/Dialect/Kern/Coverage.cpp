@@ -270,3 +270,12 @@ std::optional<ElementRange> Coverage::findMissing(const Box &box) const {
   });
   return first;
 }
+
+void kern::print(InFlightDiagnostic &diagnostic, ElementRange range,
+                 Value memref) {
+  if (range.end == range.begin + 1)
+    diagnostic << "element " << range.begin;
+  else
+    diagnostic << "elements [" << range.begin << ", " << range.end << ')';
+  diagnostic << " of " << cast<MemRefType>(memref.getType()).getNumElements();
+}

@@ -83,6 +83,10 @@ private:
   std::map<int64_t, Band> bands; ///< By their first row.
 };
 
+/// "elements [3, 5) of N" or "element 3 of N", for N elements of `memref`.
+void print(mlir::InFlightDiagnostic &diagnostic, ElementRange range,
+           mlir::Value memref);
+
 } // namespace rondo::kern
 
 #endif // RONDO_DIALECT_KERN_COVERAGE_H

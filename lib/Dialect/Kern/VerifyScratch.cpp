@@ -69,16 +69,6 @@ bool VerifyScratch::isGradient(BlockArgument argument) {
   return role && role.getValue() == rondo::pipe::Role::Gradient;
 }
 
-/// "elements [3, 5) of N" or "element 3 of N".
-static void print(InFlightDiagnostic &diagnostic, ElementRange range,
-                  Value memref) {
-  if (range.end == range.begin + 1)
-    diagnostic << "element " << range.begin;
-  else
-    diagnostic << "elements [" << range.begin << ", " << range.end << ')';
-  diagnostic << " of " << cast<MemRefType>(memref.getType()).getNumElements();
-}
-
 LogicalResult VerifyScratch::checkRead(const Touch &touch) {
   Operation &op = *touch.operand->getOwner();
   Value memory = touch.operand->get();
