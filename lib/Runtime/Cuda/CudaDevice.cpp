@@ -24,7 +24,7 @@ using namespace rondo::runtime::cuda;
 /// often it then looks for failures.
 constexpr auto kPause = std::chrono::microseconds(10);
 constexpr auto kCheck = std::chrono::milliseconds(50);
-constexpr uint32_t kChecksUntilMemory = 20;
+constexpr uint32_t kChecksUntilMemory = 20, kMostLostChecks = 20;
 /// Of a ring for staged copies: large enough for the bus to be busy.
 constexpr uint64_t kSlotBytes = 4u << 20, kLeastSlotBytes = 1u << 11;
 /// Those between compute and the host's.
@@ -318,13 +318,28 @@ void CudaDevice::wake() {
   submitted.notify_one();
 }
 
+uint32_t CudaDevice::findCulprit(uint32_t checks) {
+  auto isLost = [](const std::unique_ptr<CudaLane> &lane) {
+    return lane->isLost();
+  };
+  if (pool->failed() || std::none_of(lanes.begin(), lanes.end(), isLost))
+    return 0;
+  // What the GPU does wrong it says late, and of everything: only a task whose
+  // waits hold can have done it, and kernels do it rather than copies. Where
+  // there is none for long, some task has to stand for it.
+  for (std::unique_ptr<CudaLane> &lane : lanes)
+    if (lane->blame(checks >= kMostLostChecks))
+      break;
+  return checks + 1;
+}
+
 void CudaDevice::complete() {
   // Sleeps are short: by default the system makes each 50 us longer.
   ::prctl(PR_SET_TIMERSLACK, 1000);
   if (Status status = makeCurrent(); !status.ok())
     pool->fail({nullptr, 0, status});
   auto checked = std::chrono::steady_clock::now();
-  uint32_t checks = 0;
+  uint32_t checks = 0, lostChecks = 0;
   while (true) {
     uint32_t seen = submitted.load(std::memory_order_acquire);
     bool last = closing.load(std::memory_order_acquire), moved = false,
@@ -345,8 +360,7 @@ void CudaDevice::complete() {
     auto time = std::chrono::steady_clock::now();
     if (time - checked >= kCheck) {
       checked = time;
-      for (std::unique_ptr<CudaLane> &lane : lanes)
-        lane->check();
+      lostChecks = findCulprit(lostChecks);
       if (++checks % kChecksUntilMemory == 0)
         observeMemory();
     }

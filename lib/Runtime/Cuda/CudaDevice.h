@@ -72,6 +72,9 @@ private:
   Status stageCopies();
   Status loadKernels();
   void complete();
+  /// Fails the pool where the context is lost, `checks` times without a culprit
+  /// before; returns how often it is now.
+  uint32_t findCulprit(uint32_t checks);
   /// Bytes in use, by everybody. 0: not known.
   uint64_t observeMemory() const;
 

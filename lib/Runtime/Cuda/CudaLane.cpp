@@ -158,8 +158,9 @@ void CudaLane::issueNow(const TaskCall &call) {
     place.commands = commandsOf(call);
     commands.fetch_add(place.commands, std::memory_order_relaxed);
   }
+  // Which task lost the context its own calls do not tell: see blame.
   if (!device.pool->failed())
-    if (Status status = issue(place, number); !status.ok())
+    if (Status status = issue(place, number); !status.ok() && !isLost())
       device.fail(call, status);
   tail.store(number + 1, std::memory_order_release);
   device.wake();
@@ -344,19 +345,21 @@ bool CudaLane::advance() {
   return moved;
 }
 
-void CudaLane::check() {
-  if (!pending() || device.pool->failed())
-    return;
+bool CudaLane::isLost() const {
   Result result = device.driver().streamQuery(stream);
-  if (result == Success || result == NotReady)
-    return;
+  return result != Success && result != NotReady;
+}
+
+bool CudaLane::blame(bool anyway) {
+  if (!pending())
+    return false;
   const TaskCall &call =
       ring[head.load(std::memory_order_relaxed) & (ring.size() - 1)].call;
-  // What the GPU does wrong it says late, and of everything: only a task whose
-  // waits hold can have done it.
-  if (!isReady(call))
-    return;
-  device.fail(call, deviceError(device.driver().text(result)));
+  if (!anyway && !isReady(call))
+    return false;
+  device.fail(call, deviceError(device.driver().text(
+                        device.driver().streamQuery(stream))));
+  return true;
 }
 
 void CudaLane::observe() {

@@ -58,8 +58,11 @@ public:
   }
   /// Tells the host of the tasks that are done. True: there was one.
   bool advance();
-  /// Whether the stream still works; a failure fails the pool.
-  void check();
+  /// Whether the stream fails by itself: then the context does, and every call.
+  bool isLost() const;
+  /// Fails the pool because of the task at the head if nothing keeps that from
+  /// running, or `anyway`. False: it was not.
+  bool blame(bool anyway);
   /// Remembers what the lane's head waits for.
   void observe();
 

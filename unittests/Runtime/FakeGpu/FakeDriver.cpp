@@ -426,7 +426,7 @@ FAKE cuEventRecord(EventHandle event, Stream stream) {
     std::lock_guard<std::mutex> lock(event->mutex);
     number = ++event->recorded;
   }
-  return fakeEnqueue(stream, [event, number] {
+  return streamOf(stream)->add([event, number] {
     std::lock_guard<std::mutex> lock(event->mutex);
     event->completed = number;
     event->time = clockTime();
@@ -488,13 +488,18 @@ FAKE cuStreamWaitValue32_v2(Stream stream, Address address, uint32_t value,
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   });
 }
+/// RONDO_FAKE_ISSUING: microseconds that this call takes, which ends a task.
 FAKE cuStreamWriteValue32_v2(Stream stream, Address address, uint32_t value,
                              unsigned) {
   if (!reaches(address, 4))
     return InvalidValue;
-  return fakeEnqueue(stream, [address, value] {
+  Result result = fakeEnqueue(stream, [address, value] {
     word(address).store(value, std::memory_order_release);
   });
+  if (const char *duration = std::getenv("RONDO_FAKE_ISSUING"))
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(std::strtoull(duration, nullptr, 10)));
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
