@@ -24,6 +24,11 @@ static size_t skipString(StringRef text, size_t at) {
   return at;
 }
 
+/// Whether what follows belongs to a name: of a symbol, a value, an attribute.
+static bool isNamePart(char c) {
+  return llvm::isAlnum(c) || StringRef("_$.@%#!").contains(c);
+}
+
 std::string rondo::findDeepText(StringRef text, bool isSplit) {
   if (isBytecode(llvm::MemoryBufferRef(text, "")))
     return "1: this is MLIR's bytecode, not its text";
@@ -47,9 +52,11 @@ std::string rondo::findDeepText(StringRef text, bool isSplit) {
     if (c == '\n')
       ++line;
     // Their expressions nest without brackets, and no op of Rondo's has any.
-    if (c == 'a' && (text.substr(at).starts_with("affine_map") ||
-                     text.substr(at).starts_with("affine_set")))
-      return std::to_string(line) + ": " + text.substr(at, 10).str() +
+    StringRef word = text.substr(at, 10);
+    if ((word == "affine_map" || word == "affine_set") &&
+        !isNamePart(at == 0 ? ' ' : text[at - 1]) &&
+        !isNamePart(at + 10 < text.size() ? text[at + 10] : ' '))
+      return std::to_string(line) + ": " + word.str() +
              ": no IR of Rondo's has maps or sets of the affine dialect";
     // "->", "<=" and ">=" are no brackets.
     if (next == (c == '-' ? '>' : '=') && (c == '-' || c == '<' || c == '>')) {

@@ -45,13 +45,14 @@ check("comment", '// "\nmodule attributes {nn.a = ' + "[" * 1000, f"2: {DEEP}")
 # A mark for -split-input-file is only a comment without that flag.
 check("split", "module {\n// -----\n" * 1000, f"513: {DEEP}")
 # Expressions nest without brackets; no IR has any.
-for kind, rest in (("map", "(-> (" + "-" * 100000 + "d0)>"), ("set", "(d0) : (d0" + " + d0" * 100000 + " == 0)>")):
-    check(f"affine {kind}", f"module attributes {{nn.a = affine_{kind}<{rest}}} {{}}", f"1: affine_{kind}: no IR of Rondo's has maps or sets")
+for kind, rest in (("map", " <(-> (" + "-" * 100000 + "d0)>"), ("set", "<(d0) : (d0" + " + d0" * 100000 + " == 0)>")):
+    check(f"affine {kind}", f"module attributes {{nn.a = affine_{kind}{rest}}} {{}}", f"1: affine_{kind}: no IR of Rondo's has maps or sets")
 
 # Brackets that nest nothing.
 check("strings", 'module attributes {nn.a = "' + "[" * 1000 + '\\"[{"} {}')
 check("comments", "// " + "[" * 1000 + "\nmodule {}")
 check("words", 'module attributes {nn.a = "affine_map"} {}', optimized=False)
+check("names", "module @affine_map { module @x.affine_set {} module @affine_map.weight {} }", optimized=False)
 check("siblings", "module attributes {nn.a = [" + ", ".join(["[]"] * 1000) + "]} {}")
 check("nested", "module attributes {nn.a = " + "[" * 200 + "]" * 200 + "} {}")
 with open(path, "w") as file:
@@ -70,8 +71,9 @@ for name, first, more in (("aliases", "#a0 = [unit]\n", "#a{1} = [#a{0}]\n"), ("
 with open(path, "w") as file:
     file.write("module {}\n")
 subprocess.run([optimizer, path, "--emit-bytecode", "-o", f"{folder}/code.mlir"], check=True)
-for tool in ([compiler, "--from=raise", "-o", f"{folder}/out.mlir", "--compile-to=grad"], [optimizer, "-o", f"{folder}/out.mlir"]):
-    run("bytecode", *tool, f"{folder}/code.mlir", expected=f"{folder}/code.mlir:1: this is MLIR's bytecode, not its text")
+to_grad = [compiler, "--from=raise", "-o", f"{folder}/out.mlir", "--compile-to=grad"]
+run("bytecode", *to_grad, f"{folder}/code.mlir", expected=f"{folder}/code.mlir:1: this is MLIR's bytecode, not its text")
+run("own bytecode", optimizer, "-o", f"{folder}/out.mlir", f"{folder}/code.mlir")
 
 if wrong:
     sys.exit("\n".join(wrong))

@@ -10,6 +10,7 @@
 #include "rondo/InitAll.h"
 #include "rondo/Pipelines/Nesting.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -33,7 +34,8 @@ static LogicalResult optimize(int argc, char **argv,
   llvm::InitLLVM init(argc, argv);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &error);
-  if (input)
+  // Bytecode is for those who wrote it with this program.
+  if (input && !isBytecode(*input))
     if (std::string deep = rondo::findDeepText(
             input->getBuffer(), !config.inputSplitMarker().empty());
         !deep.empty()) {
