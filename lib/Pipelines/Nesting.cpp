@@ -8,6 +8,7 @@
 
 #include "rondo/Pipelines/Nesting.h"
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
