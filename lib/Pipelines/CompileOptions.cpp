@@ -472,7 +472,7 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
           argc, argv, "Compiles an ONNX training graph\n", &llvm::errs()))
     return fail("");
   if (auto error = flags.checkOccurrences())
-    return std::move(error);
+    return error;
   CompileOptions options;
   options.input = flags.input;
   options.import.path = flags.input;
@@ -481,15 +481,15 @@ llvm::Expected<CompileOptions> rondo::parseCompileOptions(int argc,
   options.import.freeze = flags.freeze;
   for (const std::string &text : flags.dimensions)
     if (auto error = takeDimension(text, options.import))
-      return std::move(error);
+      return error;
   if (auto error = takeStep(flags, options.config))
-    return std::move(error);
+    return error;
   if (auto error = takeMachine(flags, options.config))
-    return std::move(error);
+    return error;
   if (auto error = takePhases(flags, options))
-    return std::move(error);
+    return error;
   if (auto error = checkCombination(flags, options.config, options))
-    return std::move(error);
+    return error;
   options.output = flags.output;
   if (llvm::StringRef(flags.target).ends_with(".json"))
     options.machineFile = flags.target;

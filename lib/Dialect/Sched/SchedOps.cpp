@@ -176,9 +176,9 @@ LogicalResult LaunchOp::verify() {
 }
 
 LogicalResult DeviceUpdateOp::verify() {
-  if (getPiece() < 0 || getPiece() % 256 != 0)
-    return emitOpError() << "piece " << getPiece()
-                         << " is not a multiple of 256";
+  auto piece = (int64_t)getPiece();
+  if (piece < 0 || piece % 256 != 0)
+    return emitOpError() << "piece " << piece << " is not a multiple of 256";
   return verifyOnDevice(*this, getBuffers(), getAccess());
 }
 

@@ -162,6 +162,12 @@ sched.program @operation of @plan devices 1 rotation 0 period 1 {
 
 // -----
 
+%a = sched.buffer "a" : !sched.buffer<64, device>
+// expected-error@+1 {{piece -256 is not a multiple of 256}}
+%e = sched.device_update "d" piece -256 (%a) [3] on 0 duration 1.0 <> : !sched.buffer<64, device>
+
+// -----
+
 %a = sched.buffer "a" : !sched.buffer<64, pinned>
 // expected-error@+1 {{touches a buffer in pinned space}}
 %e = sched.device_update "d" piece 0 (%a) [3] on 0 duration 1.0 <> : !sched.buffer<64, pinned>
