@@ -77,7 +77,7 @@ static double countRectangles(const Box &box, int64_t width) {
   return count;
 }
 
-Coverage::Coverage(int64_t size, ArrayRef<Box> boxes) {
+Coverage::Coverage(int64_t size, ArrayRef<Box> boxes) : size(size) {
   SmallVector<int64_t> widths;
   for (const Box &box : boxes)
     for (Axis axis : box.axes)
@@ -215,11 +215,24 @@ void Coverage::addRectangle(const Rectangle &rectangle) {
   join(begin, end);
 }
 
+bool Coverage::isWhole() const {
+  if (bands.size() != 1 || bands.begin()->first != 0)
+    return false;
+  const Band &band = bands.begin()->second;
+  return band.end * width == size && band.columns.size() == 1 &&
+         band.columns.front().begin == 0 && band.columns.front().end == width;
+}
+
 void Coverage::add(const Box &box) {
+  // Boxes can be many rectangles, most of them of memory that is full.
+  if (isWhole())
+    return;
   visit(box, [&](const Rectangle &rectangle) { addRectangle(rectangle); });
 }
 
 bool Coverage::intersects(const Box &box) const {
+  if (bands.empty() || isWhole())
+    return !bands.empty();
   bool result = false;
   visit(box, [&](const Rectangle &rectangle) {
     if (result)
@@ -239,6 +252,8 @@ bool Coverage::intersects(const Box &box) const {
 }
 
 std::optional<ElementRange> Coverage::findMissing(const Box &box) const {
+  if (isWhole())
+    return std::nullopt;
   std::optional<ElementRange> first;
   auto miss = [&](int64_t row, int64_t begin, int64_t end) {
     ElementRange range{row * width + begin, row * width + end};

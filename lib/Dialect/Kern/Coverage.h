@@ -75,10 +75,13 @@ private:
   void visit(const Box &box, Visitor visitor) const;
   void visitRows(int64_t first, int64_t run, int64_t rows,
                  Visitor visitor) const;
+  /// Every element is in the set; false says nothing.
+  bool isWhole() const;
   void addRectangle(const Rectangle &rectangle);
   void split(int64_t row);
   void join(int64_t begin, int64_t end);
 
+  int64_t size = 0;              ///< Of the memory.
   int64_t width = 1;             ///< Of a row.
   std::map<int64_t, Band> bands; ///< By their first row.
 };
