@@ -71,6 +71,9 @@ private:
   void checkLaunch(const program::Op &op, const std::string &what);
   void checkStaging(const program::Op &op, const std::string &what);
   void checkUpdate(const program::Op &op, const std::string &what);
+  /// The block that `op` alone updates, or null after an error.
+  const program::Block *takeUpdated(const program::Op &op,
+                                    const std::string &what);
   void checkOptimizer(const program::Op &op, const std::string &what);
   void checkUpdateScalars(const program::Op &op, const std::string &what);
   void checkDeviceUpdate(uint32_t index, const std::string &what);

@@ -322,17 +322,25 @@ void Verifier::checkUpdate(const program::Op &op, const std::string &what) {
   }
 }
 
-void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
+const program::Block *Verifier::takeUpdated(const program::Op &op,
+                                            const std::string &what) {
   if (!table.optimizer() || op.block() < 0 ||
       (uint32_t)op.block() >= sizeOf(table.blocks())) {
     fail("%s: block %d of %u%s", what.c_str(), op.block(),
          sizeOf(table.blocks()),
          table.optimizer() ? "" : ", and the program has no optimizer");
-    return;
+    return nullptr;
   }
   if (!optimized.insert(op.block()).second)
     fail("%s: block %d is updated twice", what.c_str(), op.block());
-  const program::Block &block = *table.blocks()->Get(op.block());
+  return table.blocks()->Get((uint32_t)op.block());
+}
+
+void Verifier::checkOptimizer(const program::Op &op, const std::string &what) {
+  const program::Block *updated = takeUpdated(op, what);
+  if (!updated)
+    return;
+  const program::Block &block = *updated;
   OptimizerOperands operands = optimizerOperands(table, op);
   uint32_t without = (uint32_t)(operands.moments + operands.momentCount);
   if (operandCount(op) != without && operandCount(op) != without + 1) {

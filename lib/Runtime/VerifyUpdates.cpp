@@ -19,15 +19,10 @@ constexpr uint64_t kScalarBytes = 32;
 
 void Verifier::checkUpdateScalars(const program::Op &op,
                                   const std::string &what) {
-  if (!table.optimizer() || op.block() < 0 ||
-      (uint32_t)op.block() >= sizeOf(table.blocks())) {
-    fail("%s: block %d of %u%s", what.c_str(), op.block(),
-         sizeOf(table.blocks()),
-         table.optimizer() ? "" : ", and the program has no optimizer");
+  const program::Block *updated = takeUpdated(op, what);
+  if (!updated)
     return;
-  }
-  if (!optimized.insert(op.block()).second)
-    fail("%s: block %d is updated twice", what.c_str(), op.block());
+  const program::Block &block = *updated;
   pieces[op.block()];
   bool clips = table.optimizer()->clip_norm() > 0 || scalesLoss();
   uint32_t last = clips ? 2 : 1;
@@ -35,7 +30,6 @@ void Verifier::checkUpdateScalars(const program::Op &op,
     fail("%s: %u operands, not %u", what.c_str(), operandCount(op), last + 1);
     return;
   }
-  const program::Block &block = *table.blocks()->Get((uint32_t)op.block());
   if (!holdsGradient(op, 0, block))
     fail("%s: a gradient of %llu bytes, not %llu", what.c_str(),
          (unsigned long long)operandBytes(op, 0),

@@ -252,18 +252,22 @@ const Case kCases[] = {
 
 } // namespace
 
-TEST_P(VerifyTest, IsNamed) {
-  ToyOptions options;
-  options.clipNorm = 1;
+static void expectNamed(const ToyOptions &options, const Case &param) {
   ProgramT table = toyProgram(options);
-  GetParam().damage(table);
+  param.damage(table);
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(program::Program::Pack(builder, &table));
   Status status =
       verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
   EXPECT_EQ(status.code(), Code::User);
-  EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
+  EXPECT_NE(status.message().find(param.message), std::string::npos)
       << status.message();
+}
+
+TEST_P(VerifyTest, IsNamed) {
+  ToyOptions options;
+  options.clipNorm = 1;
+  expectNamed(options, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Damage, VerifyTest, ::testing::ValuesIn(kCases),
@@ -315,15 +319,7 @@ TEST_P(VerifyUpdateTest, IsNamed) {
   ToyOptions options;
   options.clipNorm = 1;
   options.deviceUpdates = true;
-  ProgramT table = toyProgram(options);
-  GetParam().damage(table);
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(program::Program::Pack(builder, &table));
-  Status status =
-      verifyProgram(*program::GetProgram(builder.GetBufferPointer()), 1 << 20);
-  EXPECT_EQ(status.code(), Code::User);
-  EXPECT_NE(status.message().find(GetParam().message), std::string::npos)
-      << status.message();
+  expectNamed(options, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Damage, VerifyUpdateTest,
